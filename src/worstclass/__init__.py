@@ -1,0 +1,55 @@
+"""Classifiers in which no class is sacrificed.
+
+The names below are loaded when first used, so that importing worstclass costs nothing: torch, scikit-learn and
+pandas come in only with what needs them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from worstclass._version import __version__
+
+if TYPE_CHECKING:
+    from worstclass.boosting.booster import WorstClassBooster
+    from worstclass.boosting.callbacks import Callback
+    from worstclass.boosting.history import RoundRecord
+    from worstclass.learners.sklearn_learner import SklearnLearner
+    from worstclass.learners.torch_learner import TorchLearner
+    from worstclass.metrics import ClassReport, class_report, worst_class_error, worst_class_scorer
+
+_HOME = {
+    "WorstClassBooster": "worstclass.boosting.booster",
+    "Callback": "worstclass.boosting.callbacks",
+    "RoundRecord": "worstclass.boosting.history",
+    "SklearnLearner": "worstclass.learners.sklearn_learner",
+    "TorchLearner": "worstclass.learners.torch_learner",
+    "ClassReport": "worstclass.metrics",
+    "class_report": "worstclass.metrics",
+    "worst_class_error": "worstclass.metrics",
+    "worst_class_scorer": "worstclass.metrics",
+}
+
+__all__ = [
+    "Callback",
+    "ClassReport",
+    "RoundRecord",
+    "SklearnLearner",
+    "TorchLearner",
+    "WorstClassBooster",
+    "__version__",
+    "class_report",
+    "worst_class_error",
+    "worst_class_scorer",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'worstclass' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

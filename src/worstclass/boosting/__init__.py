@@ -1,0 +1,1 @@
+"""Class-weighted Hedge boosting and the vote of its members."""

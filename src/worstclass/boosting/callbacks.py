@@ -1,0 +1,55 @@
+"""Watch a fit from outside. The library never prints: a callback shows, logs or stores what it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from worstclass.boosting.history import RoundRecord
+
+if TYPE_CHECKING:
+    from worstclass.boosting.booster import WorstClassBooster
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """What is known before the first round."""
+
+    classes: tuple[Any, ...]
+    theta: tuple[float, ...]
+    n_rounds: int
+    max_extra_rounds: int
+    gamma: float
+    eta: float
+
+    @property
+    def needed_edge(self) -> float:
+        """The edge that every round must reach."""
+        return 0.5 + self.gamma
+
+
+@dataclass(frozen=True)
+class PassInfo:
+    """What is known after one pass of the learner within a round."""
+
+    round: int
+    phase: str
+    epoch: int
+    edge: float
+    member_errors: tuple[float, ...]
+
+
+class Callback:
+    """Does nothing; override what you want to hear of. Exceptions raised in a callback end the fit."""
+
+    def on_fit_start(self, booster: WorstClassBooster, plan: FitPlan) -> None:
+        """Before the first round."""
+
+    def on_pass(self, booster: WorstClassBooster, info: PassInfo) -> None:
+        """After every pass of the learner."""
+
+    def on_round_end(self, booster: WorstClassBooster, record: RoundRecord) -> None:
+        """After a round has been finished and its member has joined the vote."""
+
+    def on_fit_end(self, booster: WorstClassBooster) -> None:
+        """After the last round; the booster is fitted."""

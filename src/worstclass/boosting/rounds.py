@@ -1,0 +1,210 @@
+"""One round, and the state that rounds leave behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from worstclass.boosting.callbacks import FitPlan, PassInfo
+from worstclass.boosting.hedge import BoolArray, FloatArray, Hedge, edge, regret_bound
+from worstclass.boosting.history import RoundRecord
+from worstclass.boosting.problem import Labels
+from worstclass.boosting.vote import VoteTally
+from worstclass.floors import Floors, IntArray
+from worstclass.learners.base import Inputs, Member, Trained, Training, Verdict
+from worstclass.metrics import count_correct
+from worstclass.randomness import SeedTree
+
+#: sample_weight of a row of each class, from the class weights and the class sizes
+WEIGHTINGS: dict[str, Callable[[FloatArray, IntArray], FloatArray]] = {
+    "per-class-mean": lambda weight, totals: weight / totals,
+    "per-instance": lambda weight, totals: weight,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """What a member must reach in a round.
+
+    ``weight`` are the class weights of the edge, ``quota`` the right answers with which a class counts as met,
+    and ``required`` the classes that must be met whatever the edge is.
+    """
+
+    weight: FloatArray
+    quota: IntArray
+    needed_edge: float
+    required: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A pass, judged."""
+
+    correct: IntArray
+    met: BoolArray
+    edge: float
+    n_required_met: int
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """What progress is measured by."""
+        return self.n_required_met, self.edge
+
+
+class Judge:
+    """Says after each pass whether the member is good enough, still getting better, or stuck."""
+
+    def __init__(
+        self,
+        labels: Labels,
+        demand: Demand,
+        max_epochs: int,
+        patience: int,
+        on_pass: Callable[[int, Judged], None],
+    ) -> None:
+        self._labels = labels
+        self._demand = demand
+        self._max_epochs = max_epochs
+        self._patience = patience
+        self._on_pass = on_pass
+        self._epoch = 0
+        self._since_progress = 0
+        self.best: Judged | None = None
+
+    def __call__(self, predictions: IntArray) -> Verdict:
+        """Judge the answers after one pass."""
+        judged = self._look(predictions)
+        self._epoch += 1
+        self._on_pass(self._epoch, judged)
+        improved = self.best is None or judged.rank > self.best.rank
+        if improved:
+            self.best = judged
+        self._since_progress = 0 if improved else self._since_progress + 1
+        if improved and self.reached:
+            return Verdict.DONE
+        if self._since_progress >= self._patience or self._epoch >= self._max_epochs:
+            return Verdict.GIVE_UP if not improved else Verdict.DONE
+        return Verdict.KEEP if improved else Verdict.GO_ON
+
+    @property
+    def reached(self) -> bool:
+        """Whether the best pass meets the demand."""
+        best, demand = self.best, self._demand
+        return best is not None and best.edge >= demand.needed_edge and bool(best.met[demand.required].all())
+
+    def _look(self, predictions: IntArray) -> Judged:
+        correct = count_correct(self._labels.index, predictions, self._labels.n_classes)
+        met = correct >= self._demand.quota
+        return Judged(correct, met, edge(self._demand.weight, met), int(met[self._demand.required].sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class RoundResult:
+    """A trained member with its judgement, and whether it reached what was demanded."""
+
+    trained: Trained
+    judged: Judged
+    reached: bool
+    seconds: float
+
+
+class BoostingRun:
+    """The state of a fit: Hedge's weights, the members, their votes, and the history."""
+
+    def __init__(
+        self,
+        *,
+        training: Training,
+        labels: Labels,
+        floors: Floors,
+        plan: FitPlan,
+        weighting: str,
+        max_epochs: int,
+        patience: int,
+        seeds: SeedTree,
+        validation: tuple[Inputs, Labels] | None,
+        on_pass: Callable[[PassInfo], None],
+    ) -> None:
+        self.training = training
+        self.labels = labels
+        self.floors = floors
+        self.plan = plan
+        self.weighting = weighting
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.seeds = seeds
+        self.validation = validation
+        self.on_pass = on_pass
+        self.hedge = Hedge.start(labels.n_classes)
+        self.members: list[Member] = []
+        self.history: list[RoundRecord] = []
+        self.tally = VoteTally(len(labels.index), labels.n_classes)
+        self.val_tally = None if validation is None else VoteTally(len(validation[0]), labels.n_classes)
+
+    @property
+    def next_round(self) -> int:
+        """Number of the round to come."""
+        return len(self.members) + 1
+
+    def weak_learn(self, class_weight: FloatArray, demand: Demand, phase: str) -> RoundResult:
+        """Train one member with the class weights, until it reaches what is demanded or cannot."""
+        number = self.next_round
+        totals = self.labels.totals
+
+        def report(epoch: int, judged: Judged) -> None:
+            errors = tuple((1 - judged.correct / totals).tolist())
+            self.on_pass(PassInfo(number, phase, epoch, judged.edge, errors))
+
+        judge = Judge(self.labels, demand, self.max_epochs, self.patience, report)
+        started = time.perf_counter()
+        trained = self.training.train(self._sample_weight(class_weight), judge, self.seeds.seed(1, number))
+        assert judge.best is not None
+        return RoundResult(trained, judge.best, judge.reached, time.perf_counter() - started)
+
+    def enlist(self, result: RoundResult, class_weight: FloatArray, phase: str) -> RoundRecord:
+        """Let the member join the vote, and write the round down."""
+        self.members.append(result.trained.member)
+        self.tally.add(result.trained.predictions)
+        in_boosting = phase == "boost"
+        record = RoundRecord(
+            round=len(self.members),
+            phase=phase,
+            class_weight=tuple(class_weight.tolist()),
+            member_correct=tuple(result.judged.correct.tolist()),
+            feedback=tuple(result.judged.met.astype(int).tolist()),
+            edge=result.judged.edge,
+            epochs=result.trained.passes,
+            seconds=result.seconds,
+            class_totals=tuple(self.labels.totals.tolist()),
+            vote_correct=tuple(self.vote_correct.tolist()),
+            **self._validation_counts(result.trained.member),
+            regret=self.hedge.regret if in_boosting else None,
+            regret_bound=regret_bound(len(self.members), self.plan.eta, self.labels.n_classes) if in_boosting else None,
+        )
+        self.history.append(record)
+        return record
+
+    @property
+    def vote_correct(self) -> IntArray:
+        """Training rows that the vote has right, by class."""
+        return count_correct(self.labels.index, self.tally.winners, self.labels.n_classes)
+
+    @property
+    def missed(self) -> BoolArray:
+        """Classes for which the vote misses the bound."""
+        return np.asarray(self.vote_correct < self.floors.vote_quota(self.labels.totals))
+
+    def _validation_counts(self, member: Member) -> dict[str, tuple[int, ...]]:
+        if self.validation is None or self.val_tally is None:
+            return {}
+        inputs, labels = self.validation
+        self.val_tally.add(member.predict(inputs))
+        correct = count_correct(labels.index, self.val_tally.winners, labels.n_classes)
+        return {"val_totals": tuple(labels.totals.tolist()), "vote_val_correct": tuple(correct.tolist())}
+
+    def _sample_weight(self, class_weight: FloatArray) -> FloatArray:
+        weight = WEIGHTINGS[self.weighting](class_weight, self.labels.totals)[self.labels.index]
+        return np.asarray(weight / weight.mean(), dtype=np.float64)

@@ -1,0 +1,129 @@
+"""The majority vote: one tally, the only place where members' answers meet.
+
+Tie rule: **the class that reached the winning number of votes first keeps it**; another class takes over only by
+strictly more votes. The rule depends on the order of the members alone, not on how the classes are numbered, so
+renaming classes renames answers and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class VoteTally:
+    """Votes of a growing list of members on a fixed set of rows.
+
+    Examples
+    --------
+    >>> tally = VoteTally(n_rows=2, n_classes=3)
+    >>> for answers in ([0, 1], [2, 1], [2, 0]):
+    ...     tally.add(np.array(answers))
+    >>> tally.winners, tally.counts.tolist(), tally.margins.round(3).tolist()
+    (array([2, 1]), [[1, 0, 2], [1, 2, 0]], [0.333, 0.333])
+    """
+
+    def __init__(self, n_rows: int, n_classes: int) -> None:
+        self.n_votes = 0
+        self.counts: npt.NDArray[np.int32] = np.zeros((n_rows, n_classes), dtype=np.int32)
+        self._rows = np.arange(n_rows)
+        self._winners = np.zeros(n_rows, dtype=np.int64)
+
+    def add(self, answers: npt.NDArray[np.integer], rows: IntArray | None = None) -> None:
+        """Add one member's answers (class indices), for all rows or for ``rows`` alone."""
+        where = self._rows if rows is None else rows
+        self.counts[where, answers] += 1
+        self.n_votes += 1
+        ahead = self.counts[where, answers] > self.counts[where, self._winners[where]]
+        self._winners[where] = np.where(ahead, answers, self._winners[where])
+
+    @property
+    def winners(self) -> IntArray:
+        """The class each row would be given now."""
+        return self._winners.copy()
+
+    @property
+    def leads(self) -> IntArray:
+        """Votes of the winner beyond the runner-up."""
+        return self._lead(self._rows)
+
+    @property
+    def margins(self) -> npt.NDArray[np.float64]:
+        """The lead as a share of all votes, in [0, 1]."""
+        return self.leads / max(self.n_votes, 1)
+
+    @property
+    def shares(self) -> npt.NDArray[np.float64]:
+        """Share of the votes of each class.
+
+        In a tie the winner's share is raised to the next larger number, so that ``argmax`` of the shares is
+        always the winner.
+        """
+        shares = self.counts / max(self.n_votes, 1)
+        tied = np.flatnonzero(self.leads == 0)
+        winners = self._winners[tied]
+        shares[tied, winners] = np.nextafter(shares[tied, winners], 2.0)
+        return np.asarray(shares, dtype=np.float64)
+
+    def decided(self, n_left: int, rows: IntArray | None = None) -> BoolArray:
+        """Tell which rows keep their winner whatever the ``n_left`` members to come may say.
+
+        A runner-up that draws level does not take over, so a lead of ``n_left`` is enough.
+        """
+        return self._lead(self._rows if rows is None else rows) >= n_left
+
+    def _lead(self, rows: IntArray) -> IntArray:
+        n_classes = self.counts.shape[1]
+        if n_classes == 1:
+            return np.full(len(rows), self.n_votes, dtype=np.int64)
+        top_two = np.partition(self.counts[rows], n_classes - 2, axis=1)[:, -2:]
+        return np.asarray(top_two[:, 1] - top_two[:, 0], dtype=np.int64)
+
+
+def staged_winners(answers: Iterable[npt.NDArray[np.integer]], n_rows: int, n_classes: int) -> Iterator[IntArray]:
+    """Yield the vote after each member: the prefix votes, in one pass."""
+    tally = VoteTally(n_rows, n_classes)
+    for answer in answers:
+        tally.add(answer)
+        yield tally.winners
+
+
+def early_vote(
+    members: Iterable[Callable[[Any], npt.NDArray[np.integer]]],
+    n_members: int,
+    n_rows: int,
+    n_classes: int,
+    take: Callable[[IntArray], Any],
+) -> IntArray:
+    """Vote with one member at a time, asking only about the rows that are still open.
+
+    Parameters
+    ----------
+    members : callables from some rows' inputs to class indices, used one after the other.
+    n_members : how many there are.
+    n_rows, n_classes : size of the problem.
+    take : the inputs of the rows of given indices.
+
+    Returns
+    -------
+    The winners: exactly those of the full vote, since a row leaves only when no answer still to come can
+    change its winner.
+    """
+    tally = VoteTally(n_rows, n_classes)
+    open_rows = np.arange(n_rows)
+    inputs = take(open_rows)
+    for asked, member in enumerate(members, start=1):
+        tally.add(member(inputs), open_rows)
+        still_open = ~tally.decided(n_members - asked, open_rows)
+        if not still_open.any():
+            break
+        if still_open.mean() <= 0.9:  # gathering rows costs about as much as a tenth of asking about them
+            open_rows = open_rows[still_open]
+            inputs = take(open_rows)
+    return tally.winners

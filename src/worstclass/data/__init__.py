@@ -1,0 +1,1 @@
+"""Data: named sets and the user's own."""

@@ -1,0 +1,127 @@
+"""Every error and warning of worstclass.
+
+::
+
+    WorstClassError
+    ├── ParameterError (ValueError)        a parameter has a value that is not allowed
+    │   └── UnknownNameError               ... a name nobody knows; the nearest known one is suggested
+    ├── UnknownOptionError (TypeError)     an option nobody knows; the nearest known one is suggested
+    ├── DataError (ValueError)             X or y cannot be used as given
+    │   └── DatasetError                   a named data set or a file cannot be read
+    ├── ModuleError (RuntimeError)         a torch module answers in a form that cannot be used
+    ├── WeakLearningError (RuntimeError)   a round cannot reach the edge; carries what was achieved
+    └── ModelFormatError (ValueError)      a model folder cannot be read
+
+    WorstClassWarning (UserWarning)
+    ├── UnmetEdgeWarning                   boosting ended early, the finished rounds are kept
+    └── UnmetBoundWarning                  the vote misses the training bound
+
+Messages say which parameter, what is allowed, what came, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from worstclass.boosting.booster import WorstClassBooster
+
+
+class WorstClassError(Exception):
+    """Base class of all errors raised on purpose by worstclass."""
+
+
+class ParameterError(WorstClassError, ValueError):
+    """A parameter has a value that is not allowed."""
+
+    def __init__(self, parameter: str, owner: str, *, allowed: str, got: Any, hint: str = "") -> None:
+        self.parameter = parameter
+        message = f"The {parameter!r} parameter of {owner} must be {allowed}. Got {_shown(got)} instead."
+        super().__init__(f"{message} {hint}".strip())
+
+
+class UnknownNameError(ParameterError):
+    """A name that is not in the list of known ones."""
+
+    def __init__(self, parameter: str, owner: str, name: Any, known: Iterable[Any]) -> None:
+        options = [str(option) for option in known]
+        super().__init__(parameter, owner, allowed=f"one of {options}", got=name, hint=_suggestion(name, options))
+
+
+class UnknownOptionError(WorstClassError, TypeError):
+    """An option that its owner does not have."""
+
+    def __init__(self, option: str, owner: str, known: Iterable[str]) -> None:
+        options = list(known)
+        message = f"{owner} has no option {option!r}. Its options are {options}."
+        super().__init__(f"{message} {_suggestion(option, options)}".strip())
+
+
+class DataError(WorstClassError, ValueError):
+    """X or y cannot be used as given."""
+
+
+class DatasetError(DataError):
+    """A named data set or a data file cannot be read."""
+
+
+class ModuleError(WorstClassError, RuntimeError):
+    """A torch module answers in a form that cannot be used."""
+
+
+class ModelFormatError(WorstClassError, ValueError):
+    """A model folder cannot be read."""
+
+
+class WeakLearningError(WorstClassError, RuntimeError):
+    """A round of boosting could not reach its edge.
+
+    Attributes
+    ----------
+    round : the number of the round that failed, from 1.
+    best_edge : the largest edge that its learner reached.
+    needed_edge : the edge it had to reach.
+    blocking_classes : the classes below their floor when the edge was best, heaviest first.
+    booster : the booster, fitted with the rounds finished before.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        round: int,  # noqa: A002 - the word users look for
+        best_edge: float,
+        needed_edge: float,
+        blocking_classes: tuple[Any, ...],
+        booster: WorstClassBooster | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.round = round
+        self.best_edge = best_edge
+        self.needed_edge = needed_edge
+        self.blocking_classes = blocking_classes
+        self.booster = booster
+
+
+class WorstClassWarning(UserWarning):
+    """Base class of all warnings given by worstclass."""
+
+
+class UnmetEdgeWarning(WorstClassWarning):
+    """Boosting ended early: a round could not reach its edge. The finished rounds are kept."""
+
+
+class UnmetBoundWarning(WorstClassWarning):
+    """The vote of the ensemble misses the training bound for at least one class."""
+
+
+def _suggestion(name: Any, options: list[str]) -> str:
+    near = difflib.get_close_matches(str(name), options, n=1, cutoff=0.5)
+    return f"Did you mean {near[0]!r}?" if near else ""
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,139 @@
+"""What the booster asks of a weak learner.
+
+The learner owns HOW to train, the booster owns WHEN to stop. A learner bound to one training sample is a
+``Training``; it is asked once a round for a member, and after every pass over the data it shows its answers on
+the training rows to ``stop``, which says how to go on.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+class Verdict(enum.Enum):
+    """What ``stop`` says after a pass."""
+
+    GO_ON = "train another pass"
+    KEEP = "the best so far: remember it, and train another pass"
+    DONE = "good enough: return this one"
+    GIVE_UP = "no progress: return the one remembered"
+
+
+#: called after every pass with the class index answered for each training row
+Stop = Callable[[IntArray], Verdict]
+
+
+class Inputs(ABC):
+    """Rows in the form that a learner's members read."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def take(self, rows: IntArray) -> Inputs:
+        """Return the rows of the given indices."""
+
+
+class Encoder(ABC):
+    """Turns what the user passes as X into ``Inputs``; fixed when training starts."""
+
+    @abstractmethod
+    def encode(self, X: Any) -> Inputs:
+        """Return the inputs of X."""
+
+
+class Member(ABC):
+    """One trained hypothesis h_t."""
+
+    @abstractmethod
+    def predict(self, inputs: Any) -> IntArray:
+        """Return the class index of each row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A member, its answers on the training rows, and how many passes it took."""
+
+    member: Member
+    predictions: IntArray
+    passes: int
+
+
+class Training(ABC):
+    """A learner bound to one training sample."""
+
+    inputs: Inputs
+    encoder: Encoder
+
+    @property
+    def steps_per_pass(self) -> int:
+        """Steps of an optimizer in one pass over the sample."""
+        return 1
+
+    @abstractmethod
+    def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
+        """Train one member.
+
+        Parameters
+        ----------
+        sample_weight : weight of each training row, of mean 1.
+        stop : judge of each pass.
+        seed : fixes everything random in this call.
+        """
+
+
+class WeakLearner(BaseEstimator, ABC):
+    """Base class of learners: parameters only, as scikit-learn's ``clone`` wants them."""
+
+    @abstractmethod
+    def check_X(self, X: Any) -> Any:
+        """Return X in a form this learner can read, or raise an error that says what is wrong with it."""
+
+    @abstractmethod
+    def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> Training:
+        """Bind the learner to a training sample.
+
+        Parameters
+        ----------
+        X : what ``check_X`` returned.
+        y : class index of each row, 0..n_classes-1.
+        n_classes : number of classes.
+        seed : fixes everything random that the rounds have in common.
+        """
+
+
+class BestPass:
+    """Remembers the best pass of a round, and turns the verdicts into what the round returns.
+
+    ``snapshot`` is called only for a pass worth remembering, so its cost is paid a few times a round.
+    """
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+        self.passes = 0
+        self.trained: Trained | None = None
+
+    def judge(self, predictions: IntArray, snapshot: Callable[[], Member]) -> bool:
+        """Show a pass to the judge; return True when training is over."""
+        self.passes += 1
+        verdict = self._stop(predictions)
+        if verdict in (Verdict.DONE, Verdict.KEEP) or self.trained is None:
+            self.trained = Trained(snapshot(), predictions, self.passes)
+        return verdict in (Verdict.DONE, Verdict.GIVE_UP)
+
+    def result(self) -> Trained:
+        """Return the member to use, with the number of passes that were spent in all."""
+        assert self.trained is not None, "a learner must make at least one pass"
+        return Trained(self.trained.member, self.trained.predictions, self.passes)

@@ -1,0 +1,142 @@
+"""How the capacity of a scikit-learn classifier grows, step by step, within one round.
+
+A weak member should be no stronger than its edge asks. So a classifier that has a knob for its capacity starts
+low and is raised until the booster is content; the value that the user gave it is the ceiling.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from worstclass.exceptions import ParameterError, UnknownNameError
+
+#: names of the iteration count among boosted ensembles, ours first
+ITERATIONS = ("max_iter", "n_estimators", "iterations")
+#: deepest tree that is tried where the user set no depth
+DEEPEST = 64
+
+Fit = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class CapacityRule:
+    """One way to grow: which parameter, and how."""
+
+    kind: str  # "epochs", "iterations", "depth" or "fixed"
+    parameter: str | None = None
+
+
+def capacity_rule(estimator: Any, grow: str | None = "auto") -> CapacityRule:
+    """Find the knob of an estimator from the parameters it has.
+
+    ``partial_fit`` with ``max_iter`` (SGD, MLP): epochs. ``learning_rate`` with a number of iterations (gradient
+    boosting, AdaBoost, and other libraries' boosted trees): iterations. ``max_depth`` (trees, forests): depth.
+    Anything else: one fit.
+    """
+    parameters = estimator.get_params(deep=False)
+    if grow is None:
+        return CapacityRule("fixed")
+    if grow != "auto":
+        if grow not in parameters:
+            raise UnknownNameError("grow", "SklearnLearner", grow, ["auto", *sorted(parameters)])
+        return CapacityRule("depth" if grow == "max_depth" else "iterations", grow)
+    if "max_iter" in parameters and _takes_weighted_passes(estimator):
+        return CapacityRule("epochs", "max_iter")
+    iterations = next((name for name in ITERATIONS if name in parameters), None)
+    if "learning_rate" in parameters and iterations is not None:
+        return CapacityRule("iterations", iterations)
+    if "max_depth" in parameters:
+        return CapacityRule("depth", "max_depth")
+    return CapacityRule("fixed")
+
+
+def growing_fits(
+    estimator: Any, rule: CapacityRule, fit: Fit, partial_fit: Fit
+) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """Yield a fitted estimator at each step of capacity, with a call that keeps it as it is now.
+
+    Parameters
+    ----------
+    estimator : a fresh clone, free to be changed.
+    rule : how it grows.
+    fit, partial_fit : train an estimator on the sample of this round.
+    """
+    if rule.kind == "fixed":
+        fit(estimator)
+        yield estimator, lambda: estimator
+    elif rule.kind == "epochs":
+        for _ in range(_ceiling(estimator, rule, default=1000)):
+            partial_fit(estimator)
+            yield estimator, lambda: copy.deepcopy(estimator)
+    elif rule.kind == "iterations":
+        yield from _by_iterations(estimator, rule, fit)
+    else:
+        yield from _by_depth(estimator, fit)
+
+
+def geometric_steps(ceiling: int) -> Iterator[int]:
+    """Yield 1, 2, 3, ... growing by a quarter once that is more than one, and last the ceiling itself.
+
+    Examples
+    --------
+    >>> list(geometric_steps(20))
+    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 20]
+    """
+    step = 1
+    while step < ceiling:
+        yield step
+        step += max(1, step // 4)
+    yield ceiling
+
+
+def _by_iterations(estimator: Any, rule: CapacityRule, fit: Fit) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    assert rule.parameter is not None
+    warm = "warm_start" in estimator.get_params(deep=False)
+    if warm:
+        estimator.set_params(warm_start=True)
+    for count in geometric_steps(_ceiling(estimator, rule, default=100)):
+        current = estimator if warm else clone(estimator)
+        current.set_params(**{rule.parameter: count})
+        fit(current)
+        yield current, lambda current=current: copy.deepcopy(current) if warm else current  # type: ignore[misc]
+
+
+def _by_depth(estimator: Any, fit: Fit) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    ceiling = estimator.get_params(deep=False)["max_depth"]
+    for depth in range(1, (DEEPEST if ceiling in (None, -1, 0) else int(ceiling)) + 1):
+        current = clone(estimator).set_params(max_depth=depth)
+        fit(current)
+        yield current, lambda current=current: current  # type: ignore[misc]
+        if _depth_reached(current) < depth:
+            return  # a deeper limit would give the same trees
+
+
+def _takes_weighted_passes(estimator: Any) -> bool:
+    partial_fit = getattr(estimator, "partial_fit", None)
+    return partial_fit is not None and "sample_weight" in inspect.signature(partial_fit).parameters
+
+
+def _depth_reached(estimator: Any) -> float:
+    if hasattr(estimator, "get_depth"):
+        return int(estimator.get_depth())
+    trees = getattr(estimator, "estimators_", None)
+    if trees is not None and all(hasattr(tree, "get_depth") for tree in np.ravel(trees)):
+        return max(int(tree.get_depth()) for tree in np.ravel(trees))
+    return float("inf")
+
+
+def _ceiling(estimator: Any, rule: CapacityRule, default: int) -> int:
+    assert rule.parameter is not None
+    value = estimator.get_params(deep=False)[rule.parameter]
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ParameterError(rule.parameter, type(estimator).__name__, allowed="a positive whole number", got=value)
+    return int(value)

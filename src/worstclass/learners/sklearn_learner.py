@@ -1,0 +1,208 @@
+"""Any scikit-learn classifier as a weak learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing as rows_of
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from worstclass.exceptions import DataError, ParameterError
+from worstclass.learners.base import (
+    BestPass,
+    Encoder,
+    FloatArray,
+    Inputs,
+    IntArray,
+    Member,
+    Stop,
+    Trained,
+    Training,
+    WeakLearner,
+)
+from worstclass.learners.capacity import CapacityRule, capacity_rule, growing_fits
+from worstclass.options import suggests_options
+from worstclass.randomness import isolated_rng
+
+
+@suggests_options
+class SklearnLearner(WeakLearner):
+    """A scikit-learn classifier as the weak learner.
+
+    Within a round its capacity grows from low to the value it was given, until the edge is met: epochs for
+    classifiers with ``partial_fit`` and ``max_iter``, iterations for boosted ensembles (by warm start where there
+    is one), depth for trees and forests, one fit for the rest. Of a ``Pipeline`` the last step is boosted; the
+    steps before it are fitted once, on the whole training sample.
+
+    Parameters
+    ----------
+    estimator : a classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends in one.
+    resample : train on rows drawn by weight instead, for classifiers that take no ``sample_weight``.
+    grow : ``"auto"``, the name of the parameter to grow, or None for one fit a round.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from worstclass import SklearnLearner, WorstClassBooster
+    >>> booster = WorstClassBooster(SklearnLearner(DecisionTreeClassifier()), theta=0.9)
+    """
+
+    def __init__(self, estimator: Any, *, resample: bool = False, grow: str | None = "auto") -> None:
+        self.estimator = estimator
+        self.resample = resample
+        self.grow = grow
+
+    def check_X(self, X: Any) -> Any:
+        """Check arrays and sparse matrices; leave data frames to the classifier, which knows its columns."""
+        if hasattr(X, "iloc"):
+            if len(X) == 0:
+                raise DataError("X must have at least one row. Got a data frame with 0 sample(s).")
+            return X
+        tags = get_tags(self.estimator).input_tags
+        try:
+            return check_array(
+                X,
+                accept_sparse=["csr", "csc"] if tags.sparse else False,
+                dtype=None if isinstance(self.estimator, Pipeline) else "numeric",
+                ensure_all_finite="allow-nan" if tags.allow_nan else True,
+                estimator="WorstClassBooster",
+                input_name="X",
+            )
+        except ValueError as error:
+            raise DataError(str(error)) from None
+
+    def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> SklearnTraining:
+        """Fit the steps before the classifier, and find out how it is weighted and grown."""
+        self._check_estimator()
+        steps, final = _split(self.estimator)
+        weighted = has_fit_parameter(final, "sample_weight")
+        if not weighted and not self.resample:
+            raise ParameterError(
+                "estimator",
+                "SklearnLearner",
+                allowed="a classifier whose fit takes sample_weight, which boosting needs to weigh the classes",
+                got=final,
+                hint="Pass resample=True to train it on rows drawn by weight instead.",
+            )
+        with isolated_rng(seed):
+            encoder = SklearnEncoder.fitted(steps, X, y, seed)
+        rule = capacity_rule(final, self.grow)
+        return SklearnTraining(encoder, encoder.encode(X), y, n_classes, final, rule, weighted and not self.resample)
+
+    def _check_estimator(self) -> None:
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            hint = "Pass an instance: write the class's name with brackets." if isinstance(self.estimator, type) else ""
+            raise ParameterError(
+                "estimator", "SklearnLearner", allowed="a scikit-learn classifier", got=self.estimator, hint=hint
+            )
+        if not is_classifier(self.estimator):
+            raise ParameterError("estimator", "SklearnLearner", allowed="a classifier", got=self.estimator)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayInputs(Inputs):
+    """Rows of an array, a sparse matrix or a data frame."""
+
+    values: Any
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def take(self, rows: IntArray) -> ArrayInputs:
+        """Return the rows of the given indices."""
+        return ArrayInputs(rows_of(self.values, rows))
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnEncoder(Encoder):
+    """The fitted steps before the classifier; None where there are none."""
+
+    steps: Pipeline | None
+
+    @classmethod
+    def fitted(cls, steps: Pipeline | None, X: Any, y: IntArray, seed: int) -> SklearnEncoder:
+        """Fit the steps on the training sample."""
+        if steps is None:
+            return cls(None)
+        return cls(_with_seed(clone(steps), seed).fit(X, y))
+
+    def encode(self, X: Any) -> ArrayInputs:
+        """Run X through the steps."""
+        return ArrayInputs(X if self.steps is None else self.steps.transform(X))
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnMember(Member):
+    """A fitted classifier; its classes are class indices."""
+
+    estimator: Any
+
+    def predict(self, inputs: ArrayInputs) -> IntArray:
+        """Return the class index of each row."""
+        return np.asarray(self.estimator.predict(inputs.values), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnTraining(Training):
+    """A scikit-learn classifier bound to one training sample."""
+
+    encoder: SklearnEncoder
+    inputs: ArrayInputs
+    y: IntArray
+    n_classes: int
+    estimator: Any
+    rule: CapacityRule
+    weighted: bool
+
+    def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
+        """Train one member, raising its capacity until ``stop`` is content."""
+        X, y, weights = self._sample(sample_weight, seed)
+        keywords = {"sample_weight": weights} if self.weighted else {}
+        classes = np.arange(self.n_classes)
+        best = BestPass(stop)
+        with isolated_rng(seed):
+            for estimator, keep in growing_fits(
+                _with_seed(clone(self.estimator), seed),
+                self.rule,
+                fit=lambda estimator: estimator.fit(X, y, **keywords),
+                partial_fit=lambda estimator: estimator.partial_fit(X, y, classes=classes, **keywords),
+            ):
+                answers = SklearnMember(estimator).predict(self.inputs)
+                if best.judge(answers, lambda keep=keep: SklearnMember(keep())):  # type: ignore[misc]
+                    break
+        return best.result()
+
+    def _sample(self, sample_weight: FloatArray, seed: int) -> tuple[Any, IntArray, FloatArray]:
+        if self.weighted:
+            return self.inputs.values, self.y, sample_weight
+        drawn = _draw_by_weight(self.y, sample_weight, self.n_classes, np.random.default_rng(seed))
+        return self.inputs.take(drawn).values, self.y[drawn], sample_weight
+
+
+def _draw_by_weight(y: IntArray, weight: FloatArray, n_classes: int, rng: np.random.Generator) -> IntArray:
+    """Draw as many rows as there are, by weight, with at least one of every class."""
+    share = weight / weight.sum()
+    drawn = rng.choice(len(y), size=len(y), p=share)
+    missing = np.setdiff1d(np.arange(n_classes), y[drawn])
+    one_each = [rng.choice(np.flatnonzero(y == k)) for k in missing]
+    return np.concatenate([drawn, np.array(one_each, dtype=drawn.dtype)])
+
+
+def _split(estimator: Any) -> tuple[Pipeline | None, Any]:
+    if isinstance(estimator, Pipeline):
+        return (estimator[:-1] if len(estimator) > 1 else None), estimator[-1]
+    return None, estimator
+
+
+def _with_seed(estimator: Any, seed: int) -> Any:
+    """Give every ``random_state`` inside an estimator a seed of its own."""
+    names = sorted(
+        name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state")
+    )
+    seeds = np.random.SeedSequence(seed).generate_state(max(len(names), 1)) % (2**31)
+    return estimator.set_params(**{name: int(value) for name, value in zip(names, seeds, strict=False)})

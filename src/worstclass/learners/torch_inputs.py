@@ -1,0 +1,201 @@
+"""Rows for a torch module: tensors in memory, or a map-style data set behind a DataLoader."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Subset
+
+from worstclass.data.map_style import is_map_dataset
+from worstclass.exceptions import DataError
+from worstclass.learners.base import Encoder, Inputs, IntArray
+
+Batch = tuple[Tensor, Tensor]  # the rows of a batch, and their indices
+
+
+class TorchInputs(Inputs):
+    """Rows that can be read in batches of given indices."""
+
+    row_shape: tuple[int, ...]
+
+    @abstractmethod
+    def batches(self, sampler: EpochSampler) -> Iterator[Batch]:
+        """Yield (rows, indices) for each list of indices that the sampler gives."""
+
+
+class EpochSampler:
+    """Index batches of one epoch; shuffled anew each time it is iterated when it has a generator.
+
+    A last batch of a single row joins the batch before it: batch normalisation cannot train on one row.
+    """
+
+    def __init__(self, n_rows: int, batch_size: int, generator: torch.Generator | None = None) -> None:
+        self.n_rows = n_rows
+        self.batch_size = batch_size
+        self.generator = generator
+
+    def __len__(self) -> int:
+        return len(self._sizes())
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.generator is None:
+            order = torch.arange(self.n_rows)
+        else:
+            order = torch.randperm(self.n_rows, generator=self.generator)
+        return iter(order.split(self._sizes()))
+
+    def _sizes(self) -> list[int]:
+        full, rest = divmod(self.n_rows, self.batch_size)
+        sizes = [self.batch_size] * full + ([rest] if rest else [])
+        if rest == 1 and full:
+            sizes[-2:] = [self.batch_size + 1]
+        return sizes
+
+
+@dataclass(frozen=True, eq=False)
+class TensorInputs(TorchInputs):
+    """Rows held as one tensor."""
+
+    values: Tensor
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Shape of one row."""
+        return tuple(self.values.shape[1:])
+
+    def take(self, rows: IntArray) -> TensorInputs:
+        """Return the rows of the given indices."""
+        return TensorInputs(self.values[torch.from_numpy(rows).to(self.values.device)])
+
+    def to(self, device: torch.device) -> TensorInputs:
+        """Return the rows on a device."""
+        return TensorInputs(self.values.to(device))
+
+    def batches(self, sampler: EpochSampler) -> Iterator[Batch]:
+        """Yield selections of the tensor."""
+        if sampler.generator is None:  # in order: slices, without a copy
+            start = 0
+            for indices in sampler:
+                yield self.values[start : start + len(indices)], indices
+                start += len(indices)
+            return
+        for indices in sampler:
+            on_device = indices.to(self.values.device)
+            yield self.values[on_device], indices
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetInputs(TorchInputs):
+    """Rows read from a map-style data set, whose items are rows or (row, label) pairs."""
+
+    dataset: Any
+    num_workers: int = 0
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Shape of one row, read from the first."""
+        return tuple(_row(self.dataset[0]).shape)
+
+    def take(self, rows: IntArray) -> DatasetInputs:
+        """Return the rows of the given indices."""
+        return replace(self, dataset=Subset(self.dataset, rows.tolist()))
+
+    def batches(self, sampler: EpochSampler) -> Iterator[Batch]:
+        """Yield what a DataLoader collates."""
+        loader: DataLoader[Any] = DataLoader(
+            _Indexed(self.dataset),
+            batch_sampler=_AsLists(sampler),
+            num_workers=self.num_workers,
+        )
+        for rows, indices in loader:
+            yield rows, indices
+
+
+class _Indexed(Dataset[Any]):
+    """A data set whose items carry their index, so that answers find their rows."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return _row(self.dataset[index]), index
+
+
+class _AsLists(torch.utils.data.Sampler[list[int]]):
+    def __init__(self, sampler: EpochSampler) -> None:
+        self.sampler = sampler
+
+    def __len__(self) -> int:
+        return len(self.sampler)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for indices in self.sampler:
+            yield indices.tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class TorchEncoder(Encoder):
+    """Turns arrays into tensors of the row shape that training saw; numbers become floats batch by batch.
+
+    ``mean`` and ``std`` are set where the learner standardises columns. Images (three or more dimensions) of
+    type uint8 are scaled to [0, 1].
+    """
+
+    row_shape: tuple[int, ...]
+    num_workers: int = 0
+    mean: Tensor | None = None
+    std: Tensor | None = None
+
+    def encode(self, X: Any) -> TorchInputs:
+        """Return X as inputs, after a look at its shape."""
+        inputs = as_inputs(X, self.num_workers)
+        if len(inputs) and inputs.row_shape != self.row_shape:
+            raise DataError(
+                f"Rows of X must have the shape {self.row_shape} that the model was trained with. "
+                f"Got {inputs.row_shape}."
+            )
+        return inputs
+
+    def to_float(self, rows: Tensor) -> Tensor:
+        """Return a batch as floats, scaled."""
+        if rows.dtype == torch.uint8:
+            rows = rows.float().div_(255) if rows.ndim >= 3 else rows.float()
+        elif not rows.is_floating_point():
+            rows = rows.float()
+        if self.mean is not None and self.std is not None:
+            rows = (rows - self.mean.to(rows.device)) / self.std.to(rows.device)
+        return rows
+
+
+def as_inputs(X: Any, num_workers: int = 0) -> TorchInputs:
+    """Return X, as ``check_X`` left it, as inputs."""
+    if is_map_dataset(X):
+        return DatasetInputs(X, num_workers)
+    tensor = X.detach() if isinstance(X, Tensor) else torch.from_numpy(_torch_ready(np.asarray(X)))
+    return TensorInputs(tensor.float() if tensor.dtype in (torch.float64, torch.float16) else tensor)
+
+
+def _torch_ready(X: Any) -> Any:
+    """Return a writeable array of a type torch knows; doubles become floats, and uint8 stays."""
+    wanted = X.dtype if X.dtype in (np.dtype("uint8"), np.dtype("float32")) else np.dtype("float32")
+    return np.require(X, dtype=wanted, requirements=["C", "W"])
+
+
+def _row(item: Any) -> Tensor:
+    value = item[0] if isinstance(item, tuple | list) else item
+    return value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))

@@ -1,0 +1,315 @@
+"""Any torch network as a weak learner."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import check_array
+from torch import Tensor, nn
+
+from worstclass.data.map_style import is_map_dataset
+from worstclass.exceptions import DataError, ParameterError, UnknownNameError
+from worstclass.learners.base import BestPass, FloatArray, IntArray, Member, Stop, Trained, Training, WeakLearner
+from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
+from worstclass.learners.torch_loop import Evaluator, RowLoss, TrainingRows, passes
+from worstclass.networks import build_network
+from worstclass.options import suggests_options
+from worstclass.randomness import isolated_rng
+
+State = dict[str, Tensor]
+OptimizerFactory = Callable[..., torch.optim.Optimizer]
+
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adam": lambda parameters, lr: torch.optim.Adam(parameters, lr=lr, fused=True),
+    "adamw": lambda parameters, lr: torch.optim.AdamW(parameters, lr=lr, fused=True),
+    "sgd": lambda parameters, lr: torch.optim.SGD(parameters, lr=lr, momentum=0.9, fused=True),
+}
+LOSSES: dict[str, RowLoss] = {
+    "cross-entropy": lambda logits, target: nn.functional.cross_entropy(logits, target, reduction="none"),
+}
+STARTS = ("fresh", "same", "warm")
+
+
+@suggests_options
+class TorchLearner(WeakLearner):
+    """A torch network as the weak learner.
+
+    Arrays and tensors stay in memory as one tensor and batches are index selections; a map-style ``Dataset`` goes
+    through a ``DataLoader``. Each round has a new optimizer.
+
+    Parameters
+    ----------
+    module : a network's name (``"mlp"``), or a factory: a callable that returns a ``torch.nn.Module`` with fresh
+        weights. A factory with parameters named ``input_shape`` (shape of one row) or ``n_classes`` is given them.
+    module_options : further keyword arguments of the network or factory.
+    optimizer : ``"adam"``, ``"adamw"``, ``"sgd"`` (momentum 0.9), or a factory called with (parameters, lr=lr).
+    loss : ``"cross-entropy"``, or a callable from (logits, class indices) to one loss a row.
+    lr : learning rate.
+    batch_size : rows a step.
+    max_epochs : passes a round at the most; None leaves it to the booster.
+    start : weights at the start of a round. ``"fresh"``: new random ones; ``"same"``: one common random state, as
+        in the paper; ``"warm"``: those at the end of the round before.
+    standardize : bring the columns of a table to mean 0 and deviation 1, as seen in the training rows.
+    eval_batch_size : rows a step in evaluation; None means ``batch_size``.
+    num_workers : worker processes of the ``DataLoader``, for data sets.
+    device : ``"auto"`` (a GPU where there is one), or what ``torch.device`` takes.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from worstclass import TorchLearner, WorstClassBooster
+    >>> def network(input_shape, n_classes):
+    ...     return nn.Sequential(nn.Linear(input_shape[0], 32), nn.ReLU(), nn.Linear(32, n_classes))
+    >>> booster = WorstClassBooster(TorchLearner(network, lr=0.01), theta=0.8)
+    """
+
+    def __init__(
+        self,
+        module: str | Callable[..., nn.Module],
+        *,
+        module_options: Mapping[str, Any] | None = None,
+        optimizer: str | OptimizerFactory = "adam",
+        loss: str | RowLoss = "cross-entropy",
+        lr: float = 0.001,
+        batch_size: int = 512,
+        max_epochs: int | None = None,
+        start: str = "fresh",
+        standardize: bool = False,
+        eval_batch_size: int | None = None,
+        num_workers: int = 0,
+        device: str = "auto",
+    ) -> None:
+        self.module = module
+        self.module_options = module_options
+        self.optimizer = optimizer
+        self.loss = loss
+        self.lr = lr
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.start = start
+        self.standardize = standardize
+        self.eval_batch_size = eval_batch_size
+        self.num_workers = num_workers
+        self.device = device
+
+    def check_X(self, X: Any) -> Any:
+        """Check an array or a tensor; a map-style data set is taken as it is."""
+        if is_map_dataset(X):
+            if len(X) == 0:
+                raise DataError("X must have at least one row. Got a data set of length 0.")
+            return X
+        try:
+            checked = check_array(
+                X.detach().cpu().numpy() if isinstance(X, Tensor) else X,
+                allow_nd=True,
+                estimator="WorstClassBooster",
+                input_name="X",
+            )
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        return X if isinstance(X, Tensor) else checked
+
+    def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> TorchTraining:
+        """Move the rows to where they are trained on, and build the network once to see that it fits."""
+        self._check_parameters()
+        device = _resolve_device(self.device)
+        inputs = as_inputs(X, self.num_workers)
+        encoder = self._encoder(inputs)
+        evaluator = Evaluator(encoder, device, self.eval_batch_size or self.batch_size, n_classes)
+        with isolated_rng(seed):
+            module = self._build(inputs.row_shape, n_classes).to(device)
+        evaluator.predict(module, inputs.take(np.arange(min(2, len(inputs)))))
+        if isinstance(inputs, TensorInputs):
+            inputs = inputs.to(device)
+        return TorchTraining(self, encoder, inputs, y, TorchRuntime(module, evaluator), _state_of(module))
+
+    def new_state(self, row_shape: tuple[int, ...], n_classes: int) -> State:
+        """Return the state of a newly built network."""
+        return self._build(row_shape, n_classes).state_dict()
+
+    def new_optimizer(self, module: nn.Module) -> torch.optim.Optimizer:
+        """Return a new optimizer for a module."""
+        factory = _by_name("optimizer", self.optimizer, OPTIMIZERS)
+        return factory(module.parameters(), lr=self.lr)
+
+    @property
+    def row_loss(self) -> RowLoss:
+        """The loss, one value a row."""
+        return _by_name("loss", self.loss, LOSSES)
+
+    def runtime(self, encoder: TorchEncoder, n_classes: int) -> TorchRuntime:
+        """Build what members need to answer, for a model that is loaded from disk."""
+        device = _resolve_device(self.device)
+        module = self._build(encoder.row_shape, n_classes).to(device)
+        return TorchRuntime(module, Evaluator(encoder, device, self.eval_batch_size or self.batch_size, n_classes))
+
+    def _build(self, row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
+        options = dict(self.module_options or {})
+        if isinstance(self.module, str):
+            return build_network(self.module, row_shape, n_classes, **options)
+        module = self.module(**_offered(self.module, row_shape, n_classes), **options)
+        if not isinstance(module, nn.Module):
+            raise ParameterError(
+                "module", "TorchLearner", allowed="a factory that returns a torch.nn.Module", got=module
+            )
+        return module
+
+    def _encoder(self, inputs: TorchInputs) -> TorchEncoder:
+        if not self.standardize:
+            return TorchEncoder(inputs.row_shape, self.num_workers)
+        if not isinstance(inputs, TensorInputs) or len(inputs.row_shape) != 1:
+            raise ParameterError(
+                "standardize", "TorchLearner", allowed="False unless X is a table, shape (n, features)", got=True
+            )
+        values = inputs.values.double()
+        std = values.std(dim=0, correction=0)
+        std[std == 0] = 1.0
+        return TorchEncoder(inputs.row_shape, self.num_workers, values.mean(dim=0).float(), std.float())
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.module, nn.Module):
+            raise ParameterError(
+                "module",
+                "TorchLearner",
+                allowed="a network's name or a factory, since every round builds a new network",
+                got=type(self.module).__name__,
+                hint="Pass the class, or a function that returns a new instance.",
+            )
+        if not isinstance(self.module, str) and not callable(self.module):
+            raise ParameterError("module", "TorchLearner", allowed="a network's name or a factory", got=self.module)
+        if self.start not in STARTS:
+            raise UnknownNameError("start", "TorchLearner", self.start, STARTS)
+        if isinstance(self.lr, bool) or not isinstance(self.lr, numbers.Real) or not 0 < self.lr < float("inf"):
+            raise ParameterError("lr", "TorchLearner", allowed="a positive number", got=self.lr)
+        _by_name("optimizer", self.optimizer, OPTIMIZERS)
+        _by_name("loss", self.loss, LOSSES)
+        for name, optional in (("batch_size", False), ("max_epochs", True), ("eval_batch_size", True)):
+            value = getattr(self, name)
+            if (value is None and optional) or (_is_int(value) and value >= 1):
+                continue
+            allowed = "a positive whole number" + (" or None" if optional else "")
+            raise ParameterError(name, "TorchLearner", allowed=allowed, got=value)
+
+
+@dataclass(frozen=True, eq=False)
+class TorchRuntime:
+    """One network of the right shape, which the members' states are put into in turn."""
+
+    module: nn.Module
+    evaluator: Evaluator
+
+    def predict(self, state: State, inputs: TorchInputs) -> IntArray:
+        """Return the class index of each row as a network of the given state answers."""
+        self.module.load_state_dict(state)
+        return self.evaluator.predict(self.module, inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class TorchMember(Member):
+    """The state of one trained network, on the CPU."""
+
+    runtime: TorchRuntime
+    state: State
+
+    def predict(self, inputs: TorchInputs) -> IntArray:
+        """Return the class index of each row."""
+        return self.runtime.predict(self.state, inputs)
+
+
+@dataclass(eq=False)
+class TorchTraining(Training):
+    """A torch network bound to one training sample."""
+
+    learner: TorchLearner
+    encoder: TorchEncoder
+    inputs: TorchInputs
+    y: IntArray
+    runtime: TorchRuntime
+    initial_state: State
+    _previous: State | None = field(default=None, init=False)
+
+    @property
+    def steps_per_pass(self) -> int:
+        """Batches in one pass."""
+        return len(EpochSampler(len(self.inputs), self.learner.batch_size))
+
+    def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
+        """Train one member until ``stop`` is content, or for ``max_epochs`` passes."""
+        learner, module, evaluator = self.learner, self.runtime.module, self.runtime.evaluator
+        rows = TrainingRows(
+            self.inputs,
+            torch.from_numpy(self.y).to(evaluator.device),
+            torch.from_numpy(sample_weight.astype(np.float32)).to(evaluator.device),
+        )
+        sampler = EpochSampler(len(self.inputs), learner.batch_size, torch.Generator().manual_seed(seed))
+        best = BestPass(stop)
+        with isolated_rng(seed):
+            module.load_state_dict(self._start_state())
+            optimizer = learner.new_optimizer(module)
+            epochs = passes(module, optimizer, learner.row_loss, rows, sampler, evaluator)
+            for predictions in islice(epochs, learner.max_epochs):
+                if best.judge(predictions, lambda: TorchMember(self.runtime, _state_of(module))):
+                    break
+        trained = best.result()
+        assert isinstance(trained.member, TorchMember)
+        self._previous = trained.member.state
+        return trained
+
+    def _start_state(self) -> State:
+        if self.learner.start == "same" or (self.learner.start == "warm" and self._previous is None):
+            return self.initial_state
+        if self.learner.start == "warm":
+            assert self._previous is not None
+            return self._previous
+        return self.learner.new_state(self.inputs.row_shape, self.runtime.evaluator.n_classes)
+
+
+def _state_of(module: nn.Module) -> State:
+    return {name: value.detach().to("cpu", copy=True) for name, value in module.state_dict().items()}
+
+
+def _offered(factory: Callable[..., nn.Module], row_shape: tuple[int, ...], n_classes: int) -> dict[str, Any]:
+    """Return those of our facts about the data that a factory has a parameter for."""
+    try:
+        wanted = inspect.signature(factory).parameters
+    except (TypeError, ValueError):
+        return {}
+    facts = {"input_shape": row_shape, "n_classes": n_classes}
+    return {name: value for name, value in facts.items() if name in wanted}
+
+
+def _by_name(parameter: str, value: Any, known: Mapping[str, Any]) -> Any:
+    if callable(value):
+        return value
+    if value not in known:
+        raise UnknownNameError(parameter, "TorchLearner", value, known)
+    return known[value]
+
+
+def _resolve_device(device: str) -> torch.device:
+    if device == "auto":
+        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        return accelerator or torch.device("cpu")
+    try:
+        resolved = torch.device(device)
+        torch.empty(0, device=resolved)
+    except (RuntimeError, AssertionError) as error:
+        raise ParameterError(
+            "device",
+            "TorchLearner",
+            allowed="'auto' or a device that torch can use on this machine",
+            got=device,
+            hint=f"torch says: {str(error).splitlines()[0]}",
+        ) from None
+    return resolved
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
