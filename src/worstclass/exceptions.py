@@ -91,7 +91,7 @@ class WeakLearningError(WorstClassError, RuntimeError):
         self,
         message: str,
         *,
-        round: int,  # noqa: A002 - the word users look for
+        round: int,
         best_edge: float,
         needed_edge: float,
         blocking_classes: tuple[Any, ...],

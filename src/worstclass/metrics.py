@@ -108,9 +108,7 @@ class ClassReport:
     rows: tuple[ClassRow, ...]
 
     @classmethod
-    def from_counts(
-        cls, counts: ClassCounts, class_names: Sequence[Any], floors: Floors | None = None
-    ) -> ClassReport:
+    def from_counts(cls, counts: ClassCounts, class_names: Sequence[Any], floors: Floors | None = None) -> ClassReport:
         """Name and sort counts; with ``floors``, say of each class whether its error is below ``1 - theta``."""
         quota = None if floors is None else floors.vote_quota(counts.total)
         rows = [
@@ -286,9 +284,7 @@ def _counts_and_labels(
     return ClassCounts(count_correct(target, predicted, len(known)), total), known
 
 
-def _fixed_labels(
-    true: npt.NDArray[Any], pred: npt.NDArray[Any], labels: npt.ArrayLike | None
-) -> npt.NDArray[Any]:
+def _fixed_labels(true: npt.NDArray[Any], pred: npt.NDArray[Any], labels: npt.ArrayLike | None) -> npt.NDArray[Any]:
     if labels is not None:
         known = np.asarray(labels)
         if len(set(known.tolist())) != known.size or known.ndim != 1:

@@ -40,7 +40,10 @@ class SeedTree:
         if isinstance(random_state, np.random.Generator):
             return cls(int(random_state.integers(2**31)))
         raise ParameterError(
-            "random_state", owner, allowed="None, a non-negative int, a RandomState or a Generator", got=random_state
+            "random_state",
+            owner,
+            allowed="None, a non-negative int, a RandomState or a Generator",
+            got=random_state,
         )
 
     def seed(self, *path: int) -> int:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import Extension
-from worstclass.boosting.hedge import BoolArray, FloatArray, hedge_rate, n_rounds_for, resolve_gamma
+from worstclass.boosting.hedge import FloatArray, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.problem import Labels, known_labels, training_labels
 from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, Demand, RoundResult
@@ -251,9 +251,7 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
             eta=hedge_rate(T, labels.n_classes),
         )
 
-    def _validation(
-        self, encoder: Encoder, labels: Labels, X_val: Any, y_val: Any
-    ) -> tuple[Inputs, Labels] | None:
+    def _validation(self, encoder: Encoder, labels: Labels, X_val: Any, y_val: Any) -> tuple[Inputs, Labels] | None:
         if X_val is None and y_val is None:
             return None
         if X_val is None or (y_val is None and not is_map_dataset(X_val)):
@@ -293,7 +291,12 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
             warnings.warn(message, UnmetEdgeWarning, stacklevel=4)
             return
         raise WeakLearningError(
-            message, round=number, best_edge=best_edge, needed_edge=needed, blocking_classes=classes, booster=self
+            message,
+            round=number,
+            best_edge=best_edge,
+            needed_edge=needed,
+            blocking_classes=classes,
+            booster=self,
         )
 
     def _conclude(self, run: BoostingRun) -> None:
@@ -408,4 +411,4 @@ def _blocking_text(run: BoostingRun, failed: RoundResult | None, order: Sequence
 
 
 def _is_count(value: Any, *, least: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least

@@ -70,7 +70,11 @@ def resolve_gamma(gamma: float | str, n_classes: int, *, owner: str = "WorstClas
     is_number = isinstance(gamma, float | int | np.number) and not isinstance(gamma, bool)
     if not is_number or not 0 < float(gamma) <= 0.5:
         raise ParameterError(
-            "gamma", owner, allowed="'auto' or a number in (0, 0.5]", got=gamma, hint=_attainable_hint(n_classes)
+            "gamma",
+            owner,
+            allowed="'auto' or a number in (0, 0.5]",
+            got=gamma,
+            hint=_attainable_hint(n_classes),
         )
     return float(gamma)
 

@@ -65,7 +65,8 @@ class RoundRecord:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RoundRecord:
         """Rebuild a record from what ``to_dict`` gave, lists in place of tuples allowed."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**plain)
 
 
 def _errors(correct: tuple[int, ...], total: tuple[int, ...]) -> tuple[float, ...]:

@@ -89,7 +89,8 @@ def _refuse_mixed_types(y: Any, name: str) -> None:
     kinds = {_kind(label) for label in y}
     if len(kinds) > 1:
         raise DataError(
-            f"{name} mixes labels of different types ({', '.join(sorted(kinds))}). Make all of them strings, or all numbers."
+            f"{name} mixes labels of different types ({', '.join(sorted(kinds))}). "
+            "Make all of them strings, or all numbers."
         )
 
 

@@ -98,7 +98,11 @@ class SklearnLearner(WeakLearner):
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             hint = "Pass an instance: write the class's name with brackets." if isinstance(self.estimator, type) else ""
             raise ParameterError(
-                "estimator", "SklearnLearner", allowed="a scikit-learn classifier", got=self.estimator, hint=hint
+                "estimator",
+                "SklearnLearner",
+                allowed="a scikit-learn classifier",
+                got=self.estimator,
+                hint=hint,
             )
         if not is_classifier(self.estimator):
             raise ParameterError("estimator", "SklearnLearner", allowed="a classifier", got=self.estimator)
@@ -201,8 +205,6 @@ def _split(estimator: Any) -> tuple[Pipeline | None, Any]:
 
 def _with_seed(estimator: Any, seed: int) -> Any:
     """Give every ``random_state`` inside an estimator a seed of its own."""
-    names = sorted(
-        name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state")
-    )
+    names = sorted(name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state"))
     seeds = np.random.SeedSequence(seed).generate_state(max(len(names), 1)) % (2**31)
     return estimator.set_params(**{name: int(value) for name, value in zip(names, seeds, strict=False)})

@@ -22,7 +22,14 @@ Batch = tuple[Tensor, Tensor]  # the rows of a batch, and their indices
 class TorchInputs(Inputs):
     """Rows that can be read in batches of given indices."""
 
-    row_shape: tuple[int, ...]
+    @property
+    @abstractmethod
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of one row."""
+
+    @abstractmethod
+    def take(self, rows: IntArray) -> TorchInputs:
+        """Return the rows of the given indices."""
 
     @abstractmethod
     def batches(self, sampler: EpochSampler) -> Iterator[Batch]:
@@ -48,7 +55,7 @@ class EpochSampler:
             order = torch.arange(self.n_rows)
         else:
             order = torch.randperm(self.n_rows, generator=self.generator)
-        return iter(order.split(self._sizes()))
+        return iter(torch.split(order, self._sizes()))
 
     def _sizes(self) -> list[int]:
         full, rest = divmod(self.n_rows, self.batch_size)
@@ -68,7 +75,7 @@ class TensorInputs(TorchInputs):
         return len(self.values)
 
     @property
-    def row_shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    def row_shape(self) -> tuple[int, ...]:
         """Shape of one row."""
         return tuple(self.values.shape[1:])
 
@@ -104,7 +111,7 @@ class DatasetInputs(TorchInputs):
         return len(self.dataset)
 
     @property
-    def row_shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    def row_shape(self) -> tuple[int, ...]:
         """Shape of one row, read from the first."""
         return tuple(_row(self.dataset[0]).shape)
 
@@ -119,8 +126,7 @@ class DatasetInputs(TorchInputs):
             batch_sampler=_AsLists(sampler),
             num_workers=self.num_workers,
         )
-        for rows, indices in loader:
-            yield rows, indices
+        yield from loader
 
 
 class _Indexed(Dataset[Any]):

@@ -16,7 +16,16 @@ from torch import Tensor, nn
 
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
-from worstclass.learners.base import BestPass, FloatArray, IntArray, Member, Stop, Trained, Training, WeakLearner
+from worstclass.learners.base import (
+    BestPass,
+    FloatArray,
+    IntArray,
+    Member,
+    Stop,
+    Trained,
+    Training,
+    WeakLearner,
+)
 from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
 from worstclass.learners.torch_loop import Evaluator, RowLoss, TrainingRows, passes
 from worstclass.networks import build_network
@@ -136,13 +145,14 @@ class TorchLearner(WeakLearner):
 
     def new_optimizer(self, module: nn.Module) -> torch.optim.Optimizer:
         """Return a new optimizer for a module."""
-        factory = _by_name("optimizer", self.optimizer, OPTIMIZERS)
+        factory: OptimizerFactory = _by_name("optimizer", self.optimizer, OPTIMIZERS)
         return factory(module.parameters(), lr=self.lr)
 
     @property
     def row_loss(self) -> RowLoss:
         """The loss, one value a row."""
-        return _by_name("loss", self.loss, LOSSES)
+        loss: RowLoss = _by_name("loss", self.loss, LOSSES)
+        return loss
 
     def runtime(self, encoder: TorchEncoder, n_classes: int) -> TorchRuntime:
         """Build what members need to answer, for a model that is loaded from disk."""
@@ -166,7 +176,10 @@ class TorchLearner(WeakLearner):
             return TorchEncoder(inputs.row_shape, self.num_workers)
         if not isinstance(inputs, TensorInputs) or len(inputs.row_shape) != 1:
             raise ParameterError(
-                "standardize", "TorchLearner", allowed="False unless X is a table, shape (n, features)", got=True
+                "standardize",
+                "TorchLearner",
+                allowed="False unless X is a table, shape (n, features)",
+                got=True,
             )
         values = inputs.values.double()
         std = values.std(dim=0, correction=0)

@@ -115,9 +115,7 @@ def _single_batch_passes(
         yield evaluator.answers(logits.detach()).cpu().numpy()
 
 
-def _step(
-    optimizer: torch.optim.Optimizer, row_loss: RowLoss, logits: Tensor, target: Tensor, weight: Tensor
-) -> None:
+def _step(optimizer: torch.optim.Optimizer, row_loss: RowLoss, logits: Tensor, target: Tensor, weight: Tensor) -> None:
     losses = row_loss(logits, target)
     if losses.shape != target.shape:
         raise ModuleError(

@@ -1,0 +1,154 @@
+"""The commands and their options. Heavy imports wait inside the commands, so that --help answers at once.
+
+Exit codes: 0 done; 1 done, but the bound is not met; 2 bad input or another error that is told in one message.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from worstclass._version import __version__
+from worstclass.exceptions import WorstClassError
+
+app = typer.Typer(
+    name="worstclass",
+    help="Train classifiers in which no class is sacrificed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Weighting(StrEnum):
+    """How class weights become row weights."""
+
+    PER_CLASS_MEAN = "per-class-mean"
+    PER_INSTANCE = "per-instance"
+
+
+class Start(StrEnum):
+    """Weights of the network at the start of a round."""
+
+    FRESH = "fresh"
+    SAME = "same"
+    WARM = "warm"
+
+
+Data = Annotated[str, typer.Argument(help="A data set's name (artificial-balanced, ...) or the path of a CSV file.")]
+Target = Annotated[str | None, typer.Option(help="Column of the labels, for a CSV file.")]
+Seed = Annotated[int, typer.Option(help="Fixes everything random.", min=0)]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Train classifiers in which no class is sacrificed."""
+
+
+@app.command()
+def fit(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder for the model, run.json, the report and its figures.")],
+    theta: Annotated[
+        list[str] | None,
+        typer.Option(help="Accuracy floor: 0.8, or class=0.95 (repeat it; 'others' stands for the rest)."),
+    ] = None,
+    target: Target = None,
+    network: Annotated[str | None, typer.Option(help="Train this network (mlp) instead of the data's default.")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Edge beyond one half that each round must reach.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds T.", min=1)] = None,
+    extend: Annotated[int | None, typer.Option(help="Rounds that may be added after T (default: T).", min=0)] = None,
+    max_epochs: Annotated[int | None, typer.Option(help="Passes a round at the most.", min=1)] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Passes without progress before a round is given up.", min=1)
+    ] = None,
+    weighting: Annotated[Weighting, typer.Option(help="Row weights.")] = Weighting.PER_CLASS_MEAN,
+    start: Annotated[Start, typer.Option(help="Network weights at the start of a round.")] = Start.FRESH,
+    lr: Annotated[float | None, typer.Option(help="Learning rate of the network.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows a step of the network.", min=1)] = None,
+    val_share: Annotated[float, typer.Option(help="Share of a file's rows that chooses the prefix of the vote.")] = 0.0,
+    test_share: Annotated[float, typer.Option(help="Share of a file's rows that is only tested on.")] = 0.2,
+    max_test_rows: Annotated[int, typer.Option(help="Test on at most so many rows.", min=1)] = 10_000,
+    seed: Seed = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Boost until every class meets the floor; write the model, run.json and a report."""
+    from worstclass.cli.fit import FitRequest, fit_command
+
+    request = FitRequest(
+        data=data,
+        out=out,
+        theta=theta or [],
+        target=target,
+        network=network,
+        booster={
+            "gamma": gamma,
+            "n_rounds": rounds,
+            "extend": extend,
+            "max_epochs": max_epochs,
+            "patience": patience,
+            "weighting": weighting.value,
+        },
+        learner={"lr": lr, "batch_size": batch_size, "start": start.value},
+        val_share=val_share,
+        test_share=test_share,
+        max_test_rows=max_test_rows,
+        seed=seed,
+        quiet=quiet,
+    )
+    if not fit_command(request):
+        raise typer.Exit(1)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    data: Data,
+    target: Target = None,
+    max_test_rows: Annotated[
+        int, typer.Option(help="Test on at most so many rows of a named data set.", min=1)
+    ] = 10_000,
+    seed: Seed = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Report the error of every class on a data set's test rows, or on all rows of a file."""
+    from worstclass.cli.evaluate import evaluate_command
+
+    evaluate_command(model, data, target=target, max_test_rows=max_test_rows, seed=seed, as_json=json)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit code; errors made on purpose are told in one message, without a trace."""
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        return 130
+    except (WorstClassError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        return 2
+    return int(code or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

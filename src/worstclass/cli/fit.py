@@ -1,0 +1,159 @@
+"""``worstclass fit``."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from worstclass.boosting.booster import WorstClassBooster
+from worstclass.cli.progress import RichProgress
+from worstclass.cli.sources import at_most, is_named, load_splits
+from worstclass.data.registry import named_dataset
+from worstclass.data.splits import Splits
+from worstclass.exceptions import ParameterError, WorstClassWarning
+from worstclass.experiments.run import RunResult
+from worstclass.floors import OTHERS, Floors
+from worstclass.learners.base import WeakLearner
+from worstclass.metrics import ClassReport, class_report
+from worstclass.persistence import save_model
+from worstclass.report.figures import class_weight_figure, save_figure
+from worstclass.report.summary import markdown_report, verdict
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What was asked for; None in ``booster`` and ``learner`` means the data's or the library's default."""
+
+    data: str
+    out: Path
+    theta: list[str]
+    target: str | None
+    network: str | None
+    booster: dict[str, Any]
+    learner: dict[str, Any]
+    val_share: float
+    test_share: float
+    max_test_rows: int
+    seed: int
+    quiet: bool
+
+
+def fit_command(request: FitRequest) -> bool:
+    """Fit, write, report; return whether the bound is met."""
+    console = Console(stderr=False)
+    splits = load_splits(
+        request.data, request.target, val=request.val_share, test=request.test_share, seed=request.seed
+    )
+    booster = _booster(request, splits)
+    started = time.perf_counter()
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        RichProgress(Console(quiet=request.quiet)) as progress,
+    ):
+        warnings.simplefilter("always", WorstClassWarning)
+        booster.callbacks = [progress]
+        booster.fit(*_pair(splits.train), *_pair(splits.val))
+    booster.callbacks = None
+    seconds = time.perf_counter() - started
+    save_model(booster, request.out)
+    result = _result(request, splits, booster, seconds)
+    result.write(request.out)
+    figure = save_figure(
+        class_weight_figure(booster.history_, booster.classes_.tolist()), request.out / "class-weights.png"
+    )
+    report = request.out / "report.md"
+    report.write_text(markdown_report(result, [figure]))
+    for warning in caught:
+        console.print(f"warning: {warning.message}", style="yellow", highlight=False)
+    _show(console, result)
+    console.print(f"model:  {request.out}\nreport: {report}", highlight=False, soft_wrap=True)
+    return booster.bound_met_
+
+
+def _booster(request: FitRequest, splits: Splits) -> WorstClassBooster:
+    paper = named_dataset(request.data).settings if is_named(request.data) else {}
+    given = {name: value for name, value in request.booster.items() if value is not None}
+    settings = {"theta": _theta(request, splits), "random_state": request.seed, **given}
+    return WorstClassBooster(_learner(request, paper.get("learner")), **{**paper.get("booster", {}), **settings})
+
+
+def _learner(request: FitRequest, paper: Any) -> WeakLearner:
+    given = {name: value for name, value in request.learner.items() if value is not None}
+    if request.network is None and paper is None:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        from worstclass.learners.sklearn_learner import SklearnLearner
+
+        return SklearnLearner(HistGradientBoostingClassifier(categorical_features="from_dtype"))
+    from worstclass.learners.torch_learner import TorchLearner
+
+    defaults = dict(paper or {"standardize": True})
+    if request.network is not None:
+        defaults["module"] = request.network
+    return TorchLearner(**{**defaults, **given})
+
+
+def _theta(request: FitRequest, splits: Splits) -> float | dict[Any, float]:
+    """Read ``--theta``: one number, or class=number; the text of a class finds the label it stands for."""
+    if not request.theta:
+        if is_named(request.data):
+            return float(named_dataset(request.data).settings["booster"]["theta"])
+        raise ParameterError("--theta", "fit", allowed="given: the accuracy floor that every class must meet", got=None)
+    if len(request.theta) == 1 and "=" not in request.theta[0]:
+        return _number(request.theta[0])
+    labels = {str(label): label for label in np.unique(splits.train.y).tolist()}
+    floors: dict[Any, float] = {}
+    for text in request.theta:
+        name, equals, value = text.rpartition("=")
+        floors[labels.get(name, name) if equals else OTHERS] = _number(value)
+    Floors.from_theta(floors, list(labels.values()), owner="fit")
+    return floors
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError("--theta", "fit", allowed="a number in [0, 1), or class=number", got=text) from None
+
+
+def _result(request: FitRequest, splits: Splits, booster: WorstClassBooster, seconds: float) -> RunResult:
+    test, rows = None, None
+    if splits.test is not None:
+        part = at_most(splits.test, request.max_test_rows, request.seed)
+        test = class_report(part.y, booster.predict(part.X), labels=booster.classes_, theta=booster.theta)
+        rows = {"used": len(part), "available": len(splits.test)}
+    settings = {
+        "theta": request.theta or [str(booster.theta)],
+        "network": request.network,
+        **{name: value for name, value in {**request.booster, **request.learner}.items() if value is not None},
+    }
+    data: dict[str, Any] = {"name": Path(request.data).name, "target": request.target}
+    if not is_named(request.data):
+        data |= {"val_share": request.val_share, "test_share": request.test_share}
+    return RunResult.of(
+        booster, data=data, settings=settings, seed=request.seed, seconds=seconds, test=test, test_rows=rows
+    )
+
+
+def _show(console: Console, result: RunResult) -> None:
+    parts = [
+        ("training rows", result.training),
+        ("validation rows", result.validation),
+        ("test rows", result.test),
+    ]
+    for title, values in parts:
+        if values is not None:
+            console.print(f"\n{title}", style="bold")
+            console.print(str(ClassReport.from_dict(values)), highlight=False, markup=False)
+    console.print(f"\n{verdict(result)}", style="green" if result.bound_met else "red", highlight=False)
+
+
+def _pair(part: Any) -> tuple[Any, Any]:
+    return (None, None) if part is None else (part.X, part.y)

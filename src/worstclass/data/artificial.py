@@ -1,0 +1,101 @@
+"""The paper's two artificial data sets: overlapping regions in the plane, uniform inside.
+
+- Balanced: five squares of side 2, rotated by 45 degrees. Class 2 lies in the middle and overlaps all others.
+- Imbalanced: four unit discs; class 4 is the minority, the others have ten times its rows.
+
+No classifier can be right everywhere, as the regions overlap. The least worst-class error that any classifier
+reaches is 20.6% on the squares and 36.6% on the discs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from worstclass.data.splits import Part, Splits
+from worstclass.exceptions import ParameterError, UnknownNameError
+
+FloatArray = npt.NDArray[np.float64]
+Draw = Callable[[int, np.random.Generator], FloatArray]
+
+SQUARE_CENTRES = np.array([(0.0, 1.4), (1.4, 1.4), (2.8, 1.4), (1.4, 2.8), (1.4, 0.0)])
+DISC_CENTRES = np.array([(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)])
+HALF_DIAGONAL = math.sqrt(2.0)
+SCALINGS = ("known", "sample")
+
+
+def artificial_balanced(seed: int = 0, *, n_train: int = 100, n_test: int = 100_000, scaling: str = "known") -> Splits:
+    """Draw the five squares.
+
+    Parameters
+    ----------
+    seed : fixes the draw; training and test rows are drawn independently of each other's number.
+    n_train, n_test : rows a class.
+    scaling : ``"known"``: by the extent of the regions, so that training and test share one space. ``"sample"``: each
+        sample by its own extremes, rounded to two decimals, as in the authors' code.
+
+    Examples
+    --------
+    >>> splits = artificial_balanced(n_test=1000)
+    >>> splits.train.X.shape, np.bincount(splits.train.y).tolist(), splits.test.X.shape
+    ((500, 2), [0, 100, 100, 100, 100, 100], (5000, 2))
+    """
+    _check_counts("artificial-balanced", n_train=n_train, n_test=n_test)
+    sizes = {"train": [n_train] * 5, "test": [n_test] * 5}
+    return _splits(seed, SQUARE_CENTRES, HALF_DIAGONAL, _in_rotated_square, sizes, scaling)
+
+
+def artificial_imbalanced(
+    seed: int = 0, *, n_min: int = 100, n_test_min: int = 10_000, scaling: str = "known"
+) -> Splits:
+    """Draw the four discs; see ``artificial_balanced`` for ``seed`` and ``scaling``.
+
+    Parameters
+    ----------
+    n_min, n_test_min : rows of the minority class 4; the others have ten times as many.
+    """
+    _check_counts("artificial-imbalanced", n_min=n_min, n_test_min=n_test_min)
+    sizes = {"train": [10 * n_min] * 3 + [n_min], "test": [10 * n_test_min] * 3 + [n_test_min]}
+    return _splits(seed, DISC_CENTRES, 1.0, _in_unit_disc, sizes, scaling)
+
+
+def _splits(
+    seed: int,
+    centres: FloatArray,
+    reach: float,
+    draw: Draw,
+    sizes: dict[str, list[int]],
+    scaling: str,
+) -> Splits:
+    if scaling not in SCALINGS:
+        raise UnknownNameError("scaling", "the artificial data", scaling, SCALINGS)
+    low, high = centres.min(axis=0) - reach, centres.max(axis=0) + reach
+    parts = {}
+    for position, (name, counts) in enumerate(sizes.items()):
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(position,)))
+        X = np.concatenate([draw(n, rng) + centre for n, centre in zip(counts, centres, strict=True)])
+        y = np.repeat(np.arange(1, len(centres) + 1), counts)
+        if scaling == "sample":
+            low, high = X.min(axis=0), X.max(axis=0)
+        X = (X - low) / (high - low)
+        parts[name] = Part((np.round(X, 2) if scaling == "sample" else X).astype(np.float32), y)
+    return Splits(train=parts["train"], test=parts["test"])
+
+
+def _in_rotated_square(n: int, rng: np.random.Generator) -> FloatArray:
+    corner = rng.uniform(-1, 1, size=(n, 2))
+    return np.stack([corner[:, 0] - corner[:, 1], corner[:, 0] + corner[:, 1]], axis=1) / HALF_DIAGONAL
+
+
+def _in_unit_disc(n: int, rng: np.random.Generator) -> FloatArray:
+    radius, angle = np.sqrt(rng.uniform(size=n)), rng.uniform(0, 2 * np.pi, size=n)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+def _check_counts(owner: str, **counts: int) -> None:
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ParameterError(name, owner, allowed="a positive whole number of rows", got=value)

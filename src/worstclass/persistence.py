@@ -1,0 +1,336 @@
+"""A model as a folder: JSON, safetensors and skops. Loading runs no pickled code.
+
+::
+
+    DIR/model.json       what the model is: parameters, classes, bound, how members are stored
+    DIR/history.json     the record of every round
+    DIR/learner.skops    the untrained classifier, for scikit-learn learners
+    DIR/encoder.*        how X becomes inputs, where that has state
+    DIR/members/NNNN.*   one file a member: .safetensors for torch, .skops for scikit-learn
+
+Nothing but ``history.json`` depends on how fast training went: the same seed gives the same ``model.json`` and the
+same torch members, byte for byte. ``model.json`` is written last, so a folder that has it is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pydantic
+from skops import io as skops_io
+
+from worstclass._version import __version__
+from worstclass.boosting.booster import WorstClassBooster
+from worstclass.boosting.history import RoundRecord
+from worstclass.exceptions import ModelFormatError, ParameterError
+from worstclass.learners.base import IntArray, Member
+from worstclass.learners.sklearn_learner import SklearnEncoder, SklearnLearner, SklearnMember
+
+if TYPE_CHECKING:
+    from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs
+    from worstclass.learners.torch_learner import TorchLearner, TorchRuntime
+
+#: packages whose types are rebuilt from a .skops file without being asked for
+TRUSTED_PACKAGES = ("sklearn", "numpy", "scipy", "builtins")
+
+BOOSTER_PARAMETERS = ("gamma", "n_rounds", "max_epochs", "patience", "weighting", "extend", "on_unmet_edge")
+
+
+class ModelCard(pydantic.BaseModel):
+    """The contents of ``model.json``."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    format: Literal["worstclass-model"] = "worstclass-model"
+    format_version: Literal[1] = 1
+    worstclass: str = __version__
+    kind: Literal["torch", "sklearn"]
+    classes: list[Any]
+    class_dtype: str
+    theta: list[float]
+    theta_per_class: bool
+    booster: dict[str, Any]
+    learner: dict[str, Any]
+    random_state: int | None
+    row_shape: list[int] | None
+    n_features_in: int | None
+    feature_names_in: list[str] | None
+    fitted_gamma: float
+    fitted_n_rounds: int
+    fitted_eta: float
+    n_members: int
+    n_members_used: int
+    bound_met: bool
+
+
+def save_model(booster: WorstClassBooster, path: str | Path) -> Path:
+    """Write a fitted booster to a folder, in place of the model that may be there.
+
+    Parameters
+    ----------
+    booster : a fitted booster.
+    path : the folder; made where it does not exist. Other files in it are left alone.
+    """
+    if not hasattr(booster, "members_"):
+        raise ParameterError("booster", "save_model", allowed="a fitted WorstClassBooster", got=booster)
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.json").unlink(missing_ok=True)
+    shutil.rmtree(folder / "members", ignore_errors=True)
+    (folder / "members").mkdir()
+    store: TorchStore | SklearnStore
+    store = SklearnStore(folder) if isinstance(booster.learner_, SklearnLearner) else TorchStore(folder)
+    store.write(booster)
+    records = [record.to_dict() for record in booster.history_]
+    (folder / "history.json").write_text(json.dumps(records))
+    card = _card(booster, store)
+    (folder / "model.json").write_text(json.dumps(card.model_dump(), indent=1) + "\n")
+    return folder
+
+
+def load_model(
+    path: str | Path,
+    *,
+    module: Callable[..., Any] | None = None,
+    trusted: Sequence[str] = (),
+    keep_in_memory: bool = True,
+) -> WorstClassBooster:
+    """Read a booster from a folder that ``save_model`` wrote.
+
+    Parameters
+    ----------
+    path : the folder.
+    module : the factory of the network, where the model was trained with one of the user's own. It is never looked up
+        from what the file says, since that would run code a file chose.
+    trusted : names of types outside scikit-learn that a scikit-learn model may be rebuilt from.
+    keep_in_memory : read all members now. With False each is read when it votes, so that one network is in memory
+        at a time; the folder must then stay where it is.
+    """
+    folder = Path(path)
+    card = _read_card(folder)
+    store = TorchStore(folder) if card.kind == "torch" else SklearnStore(folder)
+    booster = store.read(card, module=module, trusted=trusted, keep_in_memory=keep_in_memory)
+    booster.classes_ = np.array(card.classes, dtype=np.dtype(card.class_dtype))
+    booster.theta = dict(zip(card.classes, card.theta, strict=True)) if card.theta_per_class else card.theta[0]
+    booster.theta_ = tuple(card.theta)
+    booster.gamma_, booster.n_rounds_, booster.eta_ = card.fitted_gamma, card.fitted_n_rounds, card.fitted_eta
+    booster.n_members_used_ = card.n_members_used
+    if card.n_features_in is not None:
+        booster.n_features_in_ = card.n_features_in
+    if card.feature_names_in is not None:
+        booster.feature_names_in_ = np.array(card.feature_names_in, dtype=object)
+    booster.history_ = tuple(RoundRecord.from_dict(values) for values in _read_json(folder / "history.json"))
+    booster._report()
+    return booster
+
+
+def _card(booster: WorstClassBooster, store: TorchStore | SklearnStore) -> ModelCard:
+    seed = booster.random_state
+    names = getattr(booster, "feature_names_in_", None)
+    return ModelCard(
+        kind=store.kind,
+        classes=booster.classes_.tolist(),
+        class_dtype=booster.classes_.dtype.str,
+        theta=list(booster.theta_),
+        theta_per_class=not isinstance(booster.theta, float | int),
+        booster={name: getattr(booster, name) for name in BOOSTER_PARAMETERS},
+        learner=store.learner_values(booster.learner_),
+        random_state=int(seed) if isinstance(seed, int | np.integer) else None,
+        row_shape=store.row_shape(booster),
+        n_features_in=getattr(booster, "n_features_in_", None),
+        feature_names_in=None if names is None else [str(name) for name in names],
+        fitted_gamma=booster.gamma_,
+        fitted_n_rounds=booster.n_rounds_,
+        fitted_eta=booster.eta_,
+        n_members=len(booster.members_),
+        n_members_used=booster.n_members_used_,
+        bound_met=booster.bound_met_,
+    )
+
+
+@dataclass(frozen=True)
+class SklearnStore:
+    """Members that are scikit-learn classifiers."""
+
+    folder: Path
+    kind: Literal["sklearn"] = "sklearn"
+
+    def write(self, booster: WorstClassBooster) -> None:
+        """Write the untrained classifier, the fitted steps before it, and the members."""
+        assert isinstance(booster.encoder_, SklearnEncoder)
+        skops_io.dump(booster.learner_.estimator, self.folder / "learner.skops")
+        (self.folder / "encoder.skops").unlink(missing_ok=True)
+        if booster.encoder_.steps is not None:
+            skops_io.dump(booster.encoder_.steps, self.folder / "encoder.skops")
+        for number, member in enumerate(booster.members_, start=1):
+            assert isinstance(member, SklearnMember)
+            skops_io.dump(member.estimator, _member_file(self.folder, number, "skops"))
+
+    def read(self, card: ModelCard, *, module: Any, trusted: Sequence[str], keep_in_memory: bool) -> WorstClassBooster:
+        """Read a booster; ``module`` has no meaning here, and members are always kept in memory."""
+        estimator = self._load(self.folder / "learner.skops", trusted)
+        booster = WorstClassBooster(SklearnLearner(estimator, **card.learner), 0.0, **card.booster)
+        booster.random_state = card.random_state
+        booster.learner_ = booster.learner
+        steps = self.folder / "encoder.skops"
+        booster.encoder_ = SklearnEncoder(self._load(steps, trusted) if steps.exists() else None)
+        files = [_member_file(self.folder, number, "skops") for number in range(1, card.n_members + 1)]
+        booster.members_ = [SklearnMember(self._load(file, trusted)) for file in files]
+        return booster
+
+    def learner_values(self, learner: Any) -> dict[str, Any]:
+        """Return the parameters of the learner that go into ``model.json``."""
+        return {"resample": learner.resample, "grow": learner.grow}
+
+    def row_shape(self, booster: WorstClassBooster) -> None:
+        """Tables have no row shape beyond their number of columns."""
+
+    @staticmethod
+    def _load(file: Path, trusted: Sequence[str]) -> Any:
+        if not file.is_file():
+            raise ModelFormatError(f"The model folder lacks {file.name}. Copy the whole folder, or save it again.")
+        unknown = skops_io.get_untrusted_types(file=file)
+        refused = [name for name in unknown if name.split(".")[0] not in TRUSTED_PACKAGES and name not in trusted]
+        if refused:
+            raise ModelFormatError(
+                f"{file.name} is made of types outside scikit-learn: {refused}. If you know where the file comes from, "
+                f"allow them: load_model(path, trusted={refused})."
+            )
+        return skops_io.load(file, trusted=unknown)
+
+
+@dataclass(frozen=True)
+class TorchStore:
+    """Members that are states of one torch network."""
+
+    folder: Path
+    kind: Literal["torch"] = "torch"
+
+    def write(self, booster: WorstClassBooster) -> None:
+        """Write the scaling of columns, where there is one, and the members."""
+        from safetensors.torch import save_file
+
+        encoder: TorchEncoder = booster.encoder_  # type: ignore[assignment]
+        (self.folder / "encoder.safetensors").unlink(missing_ok=True)
+        if encoder.mean is not None and encoder.std is not None:
+            save_file({"mean": encoder.mean, "std": encoder.std}, self.folder / "encoder.safetensors")
+        for number, member in enumerate(booster.members_, start=1):
+            state = {name: value.contiguous() for name, value in member.state.items()}  # type: ignore[attr-defined]
+            save_file(state, _member_file(self.folder, number, "safetensors"))
+
+    def read(
+        self,
+        card: ModelCard,
+        *,
+        module: Callable[..., Any] | None,
+        trusted: Sequence[str],
+        keep_in_memory: bool,
+    ) -> WorstClassBooster:
+        """Read a booster; ``trusted`` has no meaning here."""
+        from safetensors.torch import load_file
+
+        from worstclass.learners.torch_inputs import TorchEncoder
+        from worstclass.learners.torch_learner import TorchLearner
+
+        learner = TorchLearner(**{**card.learner, "module": self._module(card, module)})
+        booster = WorstClassBooster(learner, 0.0, **card.booster)
+        booster.random_state = card.random_state
+        booster.learner_ = learner
+        scaling = self.folder / "encoder.safetensors"
+        mean_std = load_file(scaling) if scaling.exists() else {}
+        encoder = TorchEncoder(tuple(card.row_shape or ()), learner.num_workers, **mean_std)
+        booster.encoder_ = encoder
+        runtime = learner.runtime(encoder, len(card.classes))
+        members = [
+            StoredMember(runtime, _member_file(self.folder, number, "safetensors"))
+            for number in range(1, card.n_members + 1)
+        ]
+        booster.members_ = [member.in_memory() for member in members] if keep_in_memory else list(members)
+        return booster
+
+    def learner_values(self, learner: TorchLearner) -> dict[str, Any]:
+        """Return the parameters of the learner that go into ``model.json``; a callable goes in by name."""
+        values = learner.get_params(deep=False)
+        return {name: _named(value) if callable(value) else _plain(value) for name, value in values.items()}
+
+    def row_shape(self, booster: WorstClassBooster) -> list[int]:
+        """Return the shape of one row."""
+        return list(booster.encoder_.row_shape)  # type: ignore[attr-defined]
+
+    @staticmethod
+    def _module(card: ModelCard, module: Callable[..., Any] | None) -> Any:
+        name = card.learner.get("module")
+        if module is not None:
+            return module
+        if not isinstance(name, str) or name.startswith("callable "):
+            raise ModelFormatError(
+                f"The model was trained with a network of your own ({name}), which is not stored with it. "
+                "Pass its factory: load_model(path, module=factory)."
+            )
+        return name
+
+
+@dataclass(frozen=True, eq=False)
+class StoredMember(Member):
+    """A torch member that stays on disk and is read when it votes."""
+
+    runtime: TorchRuntime
+    file: Path
+
+    def in_memory(self) -> Member:
+        """Return the member with its state read."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        from worstclass.learners.torch_learner import TorchMember
+
+        try:
+            return TorchMember(self.runtime, load_file(self.file))
+        except (OSError, SafetensorError) as error:
+            raise ModelFormatError(f"The member {self.file.name} cannot be read: {error}") from None
+
+    def predict(self, inputs: TorchInputs) -> IntArray:
+        """Return the class index of each row."""
+        return self.in_memory().predict(inputs)
+
+
+def _member_file(folder: Path, number: int, suffix: str) -> Path:
+    return folder / "members" / f"{number:04d}.{suffix}"
+
+
+def _read_card(folder: Path) -> ModelCard:
+    file = folder / "model.json"
+    if not file.is_file():
+        raise ModelFormatError(f"{folder} is not a model folder: it has no model.json. Pass the folder given to --out.")
+    try:
+        return ModelCard.model_validate(_read_json(file))
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ModelFormatError(f"{file} is not a model of this version: {where}: {first['msg']}.") from None
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise ModelFormatError(f"{file} cannot be read: {error}") from None
+
+
+def _named(value: Any) -> str:
+    return f"callable {getattr(value, '__module__', '')}:{getattr(value, '__qualname__', type(value).__name__)}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON keeps; tuples come back as lists."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,70 @@
+"""A short report of one run, in Markdown, made from ``run.json`` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from worstclass.experiments.run import RunResult
+from worstclass.metrics import ClassReport
+
+
+def verdict(result: RunResult) -> str:
+    """Say in a sentence whether every class meets its floor on the training rows."""
+    rounds = (
+        f"{result.n_rounds} rounds"
+        if not result.n_extra_rounds
+        else (f"{result.n_rounds} rounds and {result.n_extra_rounds} added ones")
+    )
+    if result.bound_met:
+        return f"Bound met: after {rounds} the vote errs on less than 1 - theta of every class of the training rows."
+    parts = [f"{label} ({short} rows short)" for label, short in result.shortfall.items()]
+    return f"Bound NOT met: the vote of {result.n_members_used} members misses it for {', '.join(parts)}."
+
+
+def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
+    """Write the report: verdict, class tables, settings, and where it comes from."""
+    lines = [f"# {result.data.get('name', 'run')}", "", verdict(result), ""]
+    for title, values in (("Training rows", result.training), ("Validation rows", result.validation)):
+        if values is not None:
+            lines += [f"## {title}", "", *_table(ClassReport.from_dict(values)), ""]
+    if result.test is not None:
+        lines += ["## Test rows", "", _test_note(result), "", *_table(ClassReport.from_dict(result.test)), ""]
+    lines += [f"![{figure.stem.replace('-', ' ')}]({figure.name})\n" for figure in figures]
+    lines += ["## How it was made", "", *_facts(result)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(report: ClassReport) -> list[str]:
+    with_floor = any(row.floor is not None for row in report.rows)
+    head = "| class | error | wrong | rows |" + (" floor | met |" if with_floor else "")
+    lines = [head, "|---" * (6 if with_floor else 4) + "|"]
+    for row in report.rows:
+        error = "absent" if row.error is None else f"{row.error:.1%}"
+        line = f"| {row.name} | {error} | {row.total - row.correct} | {row.total} |"
+        if with_floor:
+            met = {True: "yes", False: "**no**", None: "-"}[row.meets_floor]
+            line += f" {row.floor:.1%} | {met} |"
+        lines.append(line)
+    summary = (
+        f"Worst class {report.worst_error:.1%} ({report.worst_class}), class mean {report.class_mean_error:.1%}, "
+        f"all rows {report.plain_error:.1%}."
+    )
+    return [*lines, "", summary]
+
+
+def _test_note(result: RunResult) -> str:
+    rows = result.test_rows or {}
+    used, there = rows.get("used", 0), rows.get("available", 0)
+    return f"{used:,} rows that training never saw" + (f", of {there:,}." if there > used else ".")
+
+
+def _facts(result: RunResult) -> list[str]:
+    versions = ", ".join(f"{name} {version}" for name, version in result.provenance.versions.items())
+    return [
+        f"- data: {result.data}",
+        f"- settings: {result.settings}",
+        f"- seed {result.seed}, gamma {result.gamma:.4f}, {result.epochs} passes, {result.seconds:.0f} seconds",
+        f"- Python {result.provenance.python}, {versions}",
+        f"- commit: {result.provenance.commit or 'unknown'}",
+    ]
