@@ -15,20 +15,28 @@ if TYPE_CHECKING:
     from worstclass.boosting.booster import WorstClassBooster
     from worstclass.boosting.callbacks import Callback
     from worstclass.boosting.history import RoundRecord
+    from worstclass.data.registry import load_dataset
+    from worstclass.data.splits import Splits, make_splits
     from worstclass.learners.sklearn_learner import SklearnLearner
     from worstclass.learners.torch_learner import TorchLearner
     from worstclass.metrics import ClassReport, class_report, worst_class_error, worst_class_scorer
+    from worstclass.persistence import load_model, save_model
 
 _HOME = {
     "WorstClassBooster": "worstclass.boosting.booster",
     "Callback": "worstclass.boosting.callbacks",
     "RoundRecord": "worstclass.boosting.history",
+    "load_dataset": "worstclass.data.registry",
+    "Splits": "worstclass.data.splits",
+    "make_splits": "worstclass.data.splits",
     "SklearnLearner": "worstclass.learners.sklearn_learner",
     "TorchLearner": "worstclass.learners.torch_learner",
     "ClassReport": "worstclass.metrics",
     "class_report": "worstclass.metrics",
     "worst_class_error": "worstclass.metrics",
     "worst_class_scorer": "worstclass.metrics",
+    "load_model": "worstclass.persistence",
+    "save_model": "worstclass.persistence",
 }
 
 __all__ = [
@@ -36,10 +44,15 @@ __all__ = [
     "ClassReport",
     "RoundRecord",
     "SklearnLearner",
+    "Splits",
     "TorchLearner",
     "WorstClassBooster",
     "__version__",
     "class_report",
+    "load_dataset",
+    "load_model",
+    "make_splits",
+    "save_model",
     "worst_class_error",
     "worst_class_scorer",
 ]

@@ -50,7 +50,8 @@ def capacity_rule(estimator: Any, grow: str | None = "auto") -> CapacityRule:
     if "max_iter" in parameters and _takes_weighted_passes(estimator):
         return CapacityRule("epochs", "max_iter")
     iterations = next((name for name in ITERATIONS if name in parameters), None)
-    if "learning_rate" in parameters and iterations is not None:
+    boosts = not isinstance(parameters.get("learning_rate", "none"), str)  # for MLPs it is the name of a schedule
+    if boosts and iterations is not None:
         return CapacityRule("iterations", iterations)
     if "max_depth" in parameters:
         return CapacityRule("depth", "max_depth")

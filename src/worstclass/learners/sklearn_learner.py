@@ -59,6 +59,7 @@ class SklearnLearner(WeakLearner):
 
     def check_X(self, X: Any) -> Any:
         """Check arrays and sparse matrices; leave data frames to the classifier, which knows its columns."""
+        self._check_estimator()
         if hasattr(X, "iloc"):
             if len(X) == 0:
                 raise DataError("X must have at least one row. Got a data frame with 0 sample(s).")
@@ -78,7 +79,6 @@ class SklearnLearner(WeakLearner):
 
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> SklearnTraining:
         """Fit the steps before the classifier, and find out how it is weighted and grown."""
-        self._check_estimator()
         steps, final = _split(self.estimator)
         weighted = has_fit_parameter(final, "sample_weight")
         if not weighted and not self.resample:

@@ -88,8 +88,10 @@ def passes(
     evaluator: Evaluator,
 ) -> Iterator[IntArray]:
     """Train pass after pass; yield the answers on all training rows after each."""
+    if len(sampler) == 1:
+        sampler = EpochSampler(len(rows.inputs), len(rows.inputs))  # the order within one batch has no meaning
     if len(sampler) == 1 and _answers_alike_in_both_modes(module):
-        yield from _single_batch_passes(module, optimizer, row_loss, rows, evaluator)
+        yield from _single_batch_passes(module, optimizer, row_loss, rows, sampler, evaluator)
     while True:
         module.train()
         for batch, indices in rows.inputs.batches(sampler):
@@ -104,10 +106,11 @@ def _single_batch_passes(
     optimizer: torch.optim.Optimizer,
     row_loss: RowLoss,
     rows: TrainingRows,
+    sampler: EpochSampler,
     evaluator: Evaluator,
 ) -> Iterator[IntArray]:
     """Train where one batch holds all rows: its forward pass is also the evaluation of the pass before."""
-    batch, _ = next(iter(rows.inputs.batches(EpochSampler(len(rows.inputs), len(rows.inputs)))))
+    batch, _ = next(iter(rows.inputs.batches(sampler)))
     logits = evaluator.forward(module, batch)
     while True:
         _step(optimizer, row_loss, logits, rows.y, rows.weight)

@@ -1,0 +1,407 @@
+"""torch networks as weak learners: starts, batches, data sets, evaluation, refusals."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import Dataset, Subset, TensorDataset
+
+from worstclass import TorchLearner, WorstClassBooster
+from worstclass.exceptions import (
+    DataError,
+    ModuleError,
+    ParameterError,
+    UnknownNameError,
+    UnknownOptionError,
+    UnmetEdgeWarning,
+)
+from worstclass.learners.base import Verdict
+from worstclass.learners.torch_inputs import EpochSampler
+from worstclass.learners.torch_loop import _answers_alike_in_both_modes
+
+
+def small(input_shape, n_classes):
+    return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(input_shape)), 16), nn.ReLU(), nn.Linear(16, n_classes))
+
+
+def with_dropout_and_norm(input_shape, n_classes):
+    return nn.Sequential(
+        nn.Linear(input_shape[0], 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, n_classes)
+    )
+
+
+def convolution(input_shape, n_classes):
+    return nn.Sequential(
+        nn.Conv2d(input_shape[0], 4, 3, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(16, n_classes),
+    )
+
+
+def learner(module=small, **options):
+    return TorchLearner(module, **{"lr": 0.02, **options})
+
+
+def fitted(learner, X, y, theta=0.8, **options):
+    options = {"n_rounds": 3, "gamma": 0.4995, "random_state": 0, **options}
+    return WorstClassBooster(learner, theta, **options).fit(X, y)
+
+
+def train_for(training, n_passes, *, seed=0, weight=None):
+    """Train a member for a number of passes; return it with the answers after each."""
+    seen = []
+
+    def stop(answers):
+        seen.append(answers)
+        return Verdict.DONE if len(seen) == n_passes else Verdict.GO_ON
+
+    weight = np.ones(len(training.y)) if weight is None else weight
+    return training.train(weight, stop, seed), seen
+
+
+@pytest.mark.parametrize("module", [small, with_dropout_and_norm, "mlp"])
+@pytest.mark.parametrize("batch_size", [512, 16])
+@pytest.mark.parametrize("start", ["fresh", "same", "warm"])
+def test_every_kind_of_network_batch_and_start_meets_the_floor(module, batch_size, start, blobs):
+    X, y = blobs
+    options = {"hidden": (16,)} if module == "mlp" else {}
+    model = fitted(learner(module, module_options=options, batch_size=batch_size, start=start), X, y)
+    assert model.bound_met_
+    assert model.training_report_.worst_error < 0.2
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", torch.optim.RMSprop])
+def test_every_optimizer_trains(optimizer, blobs):
+    X, y = blobs
+    assert fitted(learner(optimizer=optimizer), X, y).bound_met_
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X: X.astype(np.float32),
+        lambda X: X,
+        lambda X: X.tolist(),
+        lambda X: torch.tensor(X),
+        lambda X: pd.DataFrame(X, columns=["x", "y"]),
+        lambda X: np.asfortranarray(X),
+    ],
+    ids=["float32", "float64", "list", "tensor", "frame", "fortran"],
+)
+def test_every_form_of_table_gives_the_same_model(convert, blobs):
+    X, y = blobs
+    X = X.astype(np.float32).astype(float)  # so that no form rounds
+    reference = fitted(learner(), X, y)
+    model = fitted(learner(), convert(X), y)
+    np.testing.assert_array_equal(model.predict(convert(X)), reference.predict(X))
+    assert [r.edge for r in model.history_] == [r.edge for r in reference.history_]
+
+
+def test_read_only_arrays_are_used_and_left_alone(blobs):
+    X, y = (array.copy() for array in blobs)
+    before = X.copy()
+    X.setflags(write=False)
+    y.setflags(write=False)
+    fitted(learner(), X, y).predict(X)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_images_of_bytes_are_scaled_to_one_and_tables_of_bytes_are_not():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    images = (rng.integers(0, 100, size=(40, 1, 4, 4)) + 120 * y[:, None, None, None]).astype(np.uint8)
+    as_floats = (images / 255).astype(np.float32)
+    ours, theirs = fitted(learner(convolution), images, y, 0.6), fitted(learner(convolution), as_floats, y, 0.6)
+    np.testing.assert_allclose(ours.predict_proba(images), theirs.predict_proba(as_floats))
+    table = images.reshape(40, 16)
+    ours, theirs = fitted(learner(), table, y, 0.6), fitted(learner(), table.astype(np.float32), y, 0.6)
+    np.testing.assert_array_equal(ours.predict(table), theirs.predict(table.astype(np.float32)))
+
+
+class Rows(Dataset):
+    """A map-style data set whose labels have to be read item by item."""
+
+    def __init__(self, X, y):
+        self.X, self._y = torch.tensor(X, dtype=torch.float32), y
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, index):
+        return self.X[index], self._y[index]
+
+
+class TestDatasets:
+    def test_a_data_set_gives_the_same_model_as_its_arrays(self, blobs):
+        X, y = blobs
+        codes = np.unique(y, return_inverse=True)[1]
+        arrays = fitted(learner(batch_size=16), X.astype(np.float32), codes)
+        through_loader = fitted(learner(batch_size=16), Rows(X, codes), None)
+        np.testing.assert_array_equal(arrays.predict(X.astype(np.float32)), through_loader.predict(Rows(X, codes)))
+
+    def test_labels_may_be_given_beside_the_data_set(self, blobs):
+        X, y = blobs
+        model = fitted(learner(batch_size=16), Rows(X, np.zeros(len(y))), y)
+        assert model.classes_.tolist() == ["a", "b", "c"]
+        assert model.bound_met_
+
+    def test_tensor_data_sets_subsets_and_workers(self, blobs):
+        X, y = blobs
+        codes = torch.tensor(np.unique(y, return_inverse=True)[1])
+        whole = TensorDataset(torch.tensor(X, dtype=torch.float32), codes)
+        part = Subset(whole, list(range(60)))
+        model = fitted(learner(batch_size=16, num_workers=1), part, None, theta=0.5, n_rounds=1, max_epochs=5)
+        assert model.history_[0].class_totals == tuple(np.bincount(codes[:60]).tolist())
+        assert len(model.predict(whole)) == 90
+
+    def test_validation_may_be_a_data_set(self, blobs):
+        X, y = blobs
+        codes = np.unique(y, return_inverse=True)[1]
+        model = WorstClassBooster(learner(), 0.8, gamma=0.4995, n_rounds=3, random_state=0)
+        model.fit(Rows(X[:60], codes[:60]), X_val=Rows(X[60:], codes[60:]))
+        assert sum(row.total for row in model.validation_report_.rows) == 30
+
+    def test_a_stream_is_refused(self, blobs):
+        class Stream(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter([])
+
+        with pytest.raises(DataError, match="map-style"):
+            fitted(learner(), Stream(), blobs[1])
+
+
+class TestEvaluation:
+    def test_reusing_the_forward_pass_gives_the_answers_of_a_separate_evaluation(self, blobs):
+        class Opaque(nn.Module):  # not on the list of modules that answer alike in both modes
+            def __init__(self, input_shape, n_classes):
+                super().__init__()
+                self.inner = small(input_shape, n_classes)
+
+            def forward(self, x):
+                return self.inner(x)
+
+        X, y = blobs
+        codes = np.unique(y, return_inverse=True)[1]
+        runs = []
+        for module in (small, Opaque):
+            training = learner(module, batch_size=512).bind(X, codes, 3, seed=0)
+            runs.append(train_for(training, 30))
+        (reused, seen), (separate, seen_separate) = runs
+        assert _answers_alike_in_both_modes(small((2,), 3))
+        assert not _answers_alike_in_both_modes(Opaque((2,), 3))
+        np.testing.assert_array_equal(seen, seen_separate)
+        for ours, theirs in zip(reused.member.state.values(), separate.member.state.values(), strict=True):
+            assert torch.equal(ours, theirs)
+
+    def test_answers_are_those_of_evaluation_mode(self, blobs):
+        X, y = blobs
+        codes = np.unique(y, return_inverse=True)[1]
+        training = learner(with_dropout_and_norm, batch_size=32).bind(X, codes, 3, seed=0)
+        trained, seen = train_for(training, 5)
+        module = with_dropout_and_norm((2,), 3)
+        module.load_state_dict(trained.member.state)
+        module.eval()
+        direct = module(torch.tensor(X, dtype=torch.float32)).argmax(1).numpy()
+        np.testing.assert_array_equal(seen[-1], direct)
+        np.testing.assert_array_equal(trained.member.predict(training.inputs), direct)
+
+    def test_a_kept_member_is_not_changed_by_later_passes(self, blobs):
+        X, y = blobs
+        codes = np.unique(y, return_inverse=True)[1]
+        training = learner().bind(X, codes, 3, seed=0)
+        seen = []
+
+        def stop(answers):
+            seen.append(answers)
+            return [Verdict.GO_ON, Verdict.KEEP, Verdict.GO_ON, Verdict.GIVE_UP][len(seen) - 1]
+
+        trained = training.train(np.ones(len(y)), stop, seed=0)
+        assert trained.passes == 4
+        np.testing.assert_array_equal(trained.predictions, seen[1])
+        np.testing.assert_array_equal(trained.member.predict(training.inputs), seen[1])
+
+    def test_one_step_is_the_weighted_gradient_step(self, blobs):
+        X, y = blobs
+        codes = np.unique(y, return_inverse=True)[1]
+        weight = np.random.default_rng(0).uniform(0.1, 2, size=len(y))
+        training = learner(optimizer=torch.optim.SGD, lr=0.5, start="same").bind(X, codes, 3, seed=3)
+        trained, _ = train_for(training, 1, weight=weight)
+        module = small((2,), 3)
+        module.load_state_dict(training.initial_state)
+        losses = nn.functional.cross_entropy(module(torch.tensor(X).float()), torch.tensor(codes), reduction="none")
+        (losses * torch.tensor(weight).float()).mean().backward()
+        for name, parameter in module.named_parameters():
+            torch.testing.assert_close(trained.member.state[name], parameter.detach() - 0.5 * parameter.grad)
+
+
+class TestStarts:
+    def first_states(self, start, blobs):
+        X, y = blobs
+        training = learner(start=start, lr=1e-12).bind(X, np.unique(y, return_inverse=True)[1], 3, seed=0)
+        trained = [train_for(training, 1, seed=seed)[0] for seed in (1, 2)]
+        return [copy.deepcopy(t.member.state["1.weight"]) for t in trained]
+
+    def test_fresh_starts_differ_and_same_starts_do_not(self, blobs):
+        one, two = self.first_states("fresh", blobs)
+        assert not torch.allclose(one, two, atol=1e-3)
+        one, two = self.first_states("same", blobs)
+        torch.testing.assert_close(one, two)
+
+    def test_a_warm_start_goes_on_from_the_round_before(self, blobs):
+        X, y = blobs
+        training = learner(start="warm").bind(X, np.unique(y, return_inverse=True)[1], 3, seed=0)
+        first, _ = train_for(training, 20, seed=1)
+        second, seen = train_for(training, 1, seed=2)
+        assert (seen[0] == first.predictions).mean() > 0.9
+        drift = max(
+            (a - b).abs().max().item()
+            for a, b in zip(first.member.state.values(), second.member.state.values(), strict=True)
+        )
+        assert 0 < drift <= 0.05  # one step of Adam moves no weight by much more than the rate
+
+
+def test_epochs_cover_every_row_once_and_never_end_in_a_single_row():
+    generator = torch.Generator().manual_seed(0)
+    for n, size in [(33, 16), (32, 16), (5, 16), (17, 16), (1, 16), (49, 16)]:
+        sampler = EpochSampler(n, size, generator)
+        batches = list(sampler)
+        assert len(batches) == len(sampler)
+        assert sorted(torch.cat(batches).tolist()) == list(range(n))
+        assert n == 1 or min(len(batch) for batch in batches) > 1
+        assert n < 20 or not torch.equal(torch.cat(batches), torch.cat(list(sampler)))  # shuffled anew
+
+
+def test_standardized_columns_train_where_raw_ones_do_not(blobs):
+    X, y = blobs
+    wild = X * [1e-4, 1e4] + [0, 1e5]
+    model = fitted(learner(standardize=True), wild, y)
+    assert model.bound_met_
+    np.testing.assert_allclose(model.encoder_.mean, wild.mean(axis=0), rtol=1e-4)
+    constant = np.column_stack([X, np.full(len(X), 3.0)])
+    assert fitted(learner(standardize=True), constant, y).bound_met_
+
+
+def test_the_callers_random_streams_are_left_alone(blobs):
+    X, y = blobs
+    torch.manual_seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    expected = torch.rand(3), np.random.rand(3)  # noqa: NPY002
+    torch.manual_seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    fitted(learner(with_dropout_and_norm, batch_size=16), X, y, n_rounds=2)
+    assert torch.equal(torch.rand(3), expected[0])
+    np.testing.assert_array_equal(np.random.rand(3), expected[1])  # noqa: NPY002
+
+
+def test_same_seed_same_bits_and_another_seed_other_bits(blobs):
+    X, y = blobs
+    states = []
+    for global_seed, seed in [(1, 0), (2, 0), (3, 1)]:
+        torch.manual_seed(global_seed)
+        model = fitted(learner(with_dropout_and_norm, batch_size=16), X, y, random_state=seed)
+        states.append(torch.cat([member.state["0.weight"].flatten() for member in model.members_]))
+    assert torch.equal(states[0], states[1])
+    assert states[0].shape != states[2].shape or not torch.equal(states[0], states[2])
+
+
+class TestRefusals:
+    def test_a_module_of_the_wrong_width(self, blobs):
+        with pytest.raises(ModuleError, match=r"one column for each of the 3 classes. Got \(2, 7\)"):
+            fitted(learner(lambda: nn.Linear(2, 7)), *blobs)
+
+    def test_a_module_that_returns_nan(self, blobs):
+        class NotANumber(nn.Linear):
+            def forward(self, x):
+                return super().forward(x) * float("nan")
+
+        with pytest.raises(ModuleError, match="NaN or infinite logits"):
+            fitted(learner(lambda: NotANumber(2, 3)), *blobs)
+
+    def test_a_module_that_breaks_down_later_keeps_the_finished_rounds(self, blobs):
+        built = []
+
+        class BreaksDown(nn.Linear):
+            def forward(self, x):
+                return super().forward(x) * (float("nan") if len(built) > 3 and self.training else 1.0)
+
+        def factory():
+            built.append(1)
+            return BreaksDown(2, 3)
+
+        X, y = blobs
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = fitted(learner(factory), X, y, n_rounds=5, theta=0.6)
+        assert any(issubclass(w.category, UnmetEdgeWarning) and "NaN" in str(w.message) for w in caught)
+        assert len(model.members_) == 2  # one build to look at, then a fresh network for each of rounds 1 and 2
+        assert len(model.predict(X)) == len(y)
+
+    def test_a_module_that_returns_no_tensor(self, blobs):
+        class Pair(nn.Linear):
+            def forward(self, x):
+                return super().forward(x), x
+
+        with pytest.raises(ModuleError, match="Got tuple"):
+            fitted(learner(lambda: Pair(2, 3)), *blobs)
+
+    def test_an_instance_instead_of_a_factory(self, blobs):
+        with pytest.raises(ParameterError, match="Pass the class, or a function"):
+            fitted(learner(nn.Linear(2, 3)), *blobs)
+
+    def test_a_factory_that_makes_something_else(self, blobs):
+        with pytest.raises(ParameterError, match="returns a torch.nn.Module"):
+            fitted(learner(lambda: 3), *blobs)
+
+    def test_unknown_names_get_a_suggestion(self, blobs):
+        with pytest.raises(UnknownNameError, match="Did you mean 'mlp'"):
+            fitted(learner("mpl"), *blobs)
+        with pytest.raises(UnknownNameError, match="Did you mean 'adam'"):
+            fitted(learner(optimizer="adm"), *blobs)
+        with pytest.raises(UnknownNameError, match="Did you mean 'cross-entropy'"):
+            fitted(learner(loss="cross_entropy"), *blobs)
+        with pytest.raises(UnknownNameError, match="Did you mean 'fresh'"):
+            fitted(learner(start="frsh"), *blobs)
+        with pytest.raises(UnknownOptionError, match="Did you mean 'hidden'"):
+            fitted(learner("mlp", module_options={"hiden": (3,)}), *blobs)
+        with pytest.raises(UnknownOptionError, match="Did you mean 'batch_size'"):
+            TorchLearner("mlp", batchsize=3)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"lr": 0},
+            {"lr": -1},
+            {"lr": "x"},
+            {"batch_size": 0},
+            {"batch_size": 1.5},
+            {"max_epochs": 0},
+            {"eval_batch_size": -1},
+        ],
+        ids=str,
+    )
+    def test_values_out_of_range(self, options, blobs):
+        with pytest.raises(ParameterError, match=next(iter(options))):
+            fitted(learner(**options), *blobs)
+
+    def test_a_loss_that_is_reduced(self, blobs):
+        with pytest.raises(ModuleError, match="reduction='none'"):
+            fitted(learner(loss=nn.functional.cross_entropy), *blobs)
+
+    def test_a_device_that_is_not_there(self, blobs):
+        with pytest.raises(ParameterError, match="device"):
+            fitted(learner(device="warp-drive"), *blobs)
+
+    def test_rows_of_another_shape_at_prediction(self):
+        y = np.repeat([0, 1], 10)
+        images = np.random.default_rng(0).random((20, 1, 4, 4), dtype=np.float32) + y[:, None, None, None]
+        model = fitted(learner(convolution), images, y, theta=0.5, n_rounds=1)
+        with pytest.raises(DataError, match=r"shape \(1, 4, 4\).*Got \(1, 5, 5\)"):
+            model.predict(np.zeros((3, 1, 5, 5), dtype=np.float32))
