@@ -84,7 +84,12 @@ def test_floats_come_back_as_they_were_given():
 
 @pytest.mark.parametrize(
     ("theta", "exact"),
-    [(0.8, Fraction(4, 5)), (np.float64(0.8), Fraction(4, 5)), (Fraction(1, 3), Fraction(1, 3)), (0, Fraction(0))],
+    [
+        (0.8, Fraction(4, 5)),
+        (np.float64(0.8), Fraction(4, 5)),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (0, Fraction(0)),
+    ],
 )
 def test_floor_is_read_exactly(theta, exact):
     assert exact_floor(theta) == exact
@@ -109,7 +114,7 @@ def test_refusal_names_its_owner():
 
 
 def test_mapping_with_one_bad_floor_is_refused():
-    with pytest.raises(ParameterError, match="Got 1.5 instead"):
+    with pytest.raises(ParameterError, match=r"Got 1\.5 instead"):
         Floors.from_theta({"a": 0.5, "b": 1.5}, ["a", "b"])
 
 

@@ -132,5 +132,5 @@ def test_labels_of_joined_data_sets_come_in_order():
 
 
 def test_items_without_label_are_refused_with_what_to_do():
-    with pytest.raises(DataError, match="carry no label. Pass y"):
+    with pytest.raises(DataError, match=r"carry no label\. Pass y"):
         labels_of(TensorDataset(torch.zeros(3, 2)))

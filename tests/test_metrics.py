@@ -205,7 +205,7 @@ def test_report_survives_a_round_trip_through_json(theta):
 
 
 def test_lengths_that_differ_are_refused_with_both_named():
-    with pytest.raises(DataError, match="same length.*3 and 2 rows"):
+    with pytest.raises(DataError, match=r"same length.*3 and 2 rows"):
         class_counts([0, 1, 1], [0, 1])
 
 
@@ -247,7 +247,7 @@ def test_two_dimensional_list_of_classes_is_refused():
 
 
 def test_wrong_number_of_class_names_is_refused():
-    with pytest.raises(DataError, match="each of the 2 classes. Got 3 names"):
+    with pytest.raises(DataError, match=r"each of the 2 classes\. Got 3 names"):
         class_report([0, 1], [0, 1], class_names=["a", "b", "c"])
 
 

@@ -148,10 +148,10 @@ def test_share_outside_its_range_is_refused_by_name(name, share):
 
 
 def test_shares_that_leave_nothing_to_train_on_are_refused():
-    # 0.1 + 0.2 + 0.7 is 1 as decimals but 0.9999999999999999 in binary, in the order 0.7, 0.1, 0.2
-    assert 0.7 + 0.1 + 0.2 < 1
+    # 1 together as decimals, but 0.9999999999999999 in binary
+    assert 0.7 + 0.2 + 0.1 < 1
     with pytest.raises(ParameterError, match="less than 1 together"):
-        make_splits(np.arange(10), [0, 1] * 5, val=0.7, cal=0.1, test=0.2)
+        make_splits(np.arange(10), [0, 1] * 5, val=0.7, cal=0.2, test=0.1)
 
 
 def test_lengths_that_differ_are_refused_with_both_named():

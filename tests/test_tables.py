@@ -38,7 +38,8 @@ def test_target_may_be_any_column(write):
 
 
 @pytest.mark.parametrize(
-    ("labels", "expected"), [(("3", "1"), [3, 1]), (("0.5", "2"), [0.5, 2.0]), (("True", "False"), [True, False])]
+    ("labels", "expected"),
+    [(("3", "1"), [3, 1]), (("0.5", "2"), [0.5, 2.0]), (("True", "False"), [True, False])],
 )
 def test_labels_that_are_numbers_come_as_numbers(write, labels, expected):
     y = read_table(write(f"a,y\n1,{labels[0]}\n2,{labels[1]}\n"), "y").y

@@ -271,7 +271,7 @@ def test_every_member_may_meet_the_floor_and_the_vote_still_miss_it():
 @given(answers_and_classes(), st.data())
 def test_vote_error_is_at_most_twice_the_mean_error_of_the_members(case, data):
     # a row goes wrong only where another class has at least as many votes as the right one, so where at most
-    # half of the members are right: wrong(row) <= 2 * (share of members wrong on it). Holds for plurality too.
+    # half of the members are right: wrong(row) <= 2 * (share of members wrong on it). True of plurality too.
     answers, n_classes = case
     target = data.draw(arrays(np.int64, answers.shape[1], elements=st.integers(0, n_classes - 1)))
     wrong_vote = tally_of(answers, n_classes).winners != target

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.extension import Extension
+from worstclass.boosting.extension import extended_demand, tilted
 from worstclass.boosting.hedge import FloatArray, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.problem import Labels, known_labels, training_labels
@@ -152,7 +152,7 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         nothing_required = np.zeros(len(quota), dtype=bool)
         for _ in range(run.plan.n_rounds):
             w = run.hedge.weights
-            h = self._weak_learn(run, w, Demand(w, quota, run.plan.needed_edge, nothing_required))
+            h = self._weak_learn(run, w, Demand(w, quota, run.plan.needed_edge, nothing_required), "boost")
             if h is None or not h.reached:
                 self._end_early(run, w, h)
                 return False
@@ -162,15 +162,16 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
 
     def _extend(self, run: BoostingRun) -> None:
         """Add rounds, driven by the classes that the vote misses, until the bound holds."""
-        extension = Extension(run)
         for _ in range(run.plan.max_extra_rounds):
             if not run.missed.any():
                 return
-            w = extension.next_weight()
-            h = run.weak_learn(w, extension.demand(), "extend")
-            if not h.reached:
+            w = run.hedge.weights
+            tilted_w = tilted(w, run)
+            h = self._weak_learn(run, tilted_w, extended_demand(w, run), "extend")
+            if h is None or not h.reached:
                 return
-            self._tell("on_round_end", run.enlist(h, w, "extend"))
+            run.hedge = run.hedge.update(h.judged.met, run.plan.eta)
+            self._tell("on_round_end", run.enlist(h, tilted_w, "extend"))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class that most members answer; a tie goes to the class that led first.
@@ -259,10 +260,10 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         rows = self._check_X(X_val, reset=False)
         return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
 
-    def _weak_learn(self, run: BoostingRun, w: FloatArray, demand: Demand) -> RoundResult | None:
+    def _weak_learn(self, run: BoostingRun, w: FloatArray, demand: Demand, phase: str) -> RoundResult | None:
         """Train one member; None where its network broke down after earlier rounds had been finished."""
         try:
-            return run.weak_learn(w, demand, "boost")
+            return run.weak_learn(w, demand, phase)
         except ModuleError:
             if not run.members:
                 raise

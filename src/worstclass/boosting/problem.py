@@ -66,11 +66,11 @@ def _label_array(X: Any, y: Any, name: str) -> npt.NDArray[Any]:
         raise DataError(f"WorstClassBooster requires {name} to be passed, but the target {name} is None.")
     _refuse_mixed_types(y, name)
     values = column_or_1d(y.detach().cpu().numpy() if hasattr(y, "detach") else y, warn=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # many classes may well mean labels here
-        check_classification_targets(values)
     try:
         assert_all_finite(values, input_name=name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # many classes may well mean labels here
+            check_classification_targets(values)
     except ValueError as error:
         raise DataError(str(error)) from None
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)

@@ -168,7 +168,7 @@ class BoostingRun:
         """Let the member join the vote, and write the round down."""
         self.members.append(result.trained.member)
         self.tally.add(result.trained.predictions)
-        in_boosting = phase == "boost"
+        by_hedge = phase != "unmet"
         record = RoundRecord(
             round=len(self.members),
             phase=phase,
@@ -181,8 +181,8 @@ class BoostingRun:
             class_totals=tuple(self.labels.totals.tolist()),
             vote_correct=tuple(self.vote_correct.tolist()),
             **self._validation_counts(result.trained.member),
-            regret=self.hedge.regret if in_boosting else None,
-            regret_bound=regret_bound(len(self.members), self.plan.eta, self.labels.n_classes) if in_boosting else None,
+            regret=self.hedge.regret if by_hedge else None,
+            regret_bound=regret_bound(len(self.members), self.plan.eta, self.labels.n_classes) if by_hedge else None,
         )
         self.history.append(record)
         return record

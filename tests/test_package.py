@@ -1,0 +1,75 @@
+"""The package as a whole: what it exports, what importing it costs, what it never does."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import worstclass
+
+SOURCE = Path(worstclass.__file__).parent
+
+
+def run(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout + done.stderr
+
+
+def test_every_exported_name_is_there_and_documented():
+    for name in worstclass.__all__:
+        value = getattr(worstclass, name)
+        assert name == "__version__" or inspect.getdoc(value), name
+    assert set(dir(worstclass)) == set(worstclass.__all__)
+
+
+def test_the_names_for_type_checkers_are_those_loaded_when_used():
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {alias.name for node in block.body for alias in node.names}
+    assert typed | {"__version__"} == set(worstclass.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Booster'"):
+        worstclass.Booster  # noqa: B018
+
+
+@pytest.mark.parametrize("heavy", ["torch", "sklearn", "pandas", "matplotlib", "rich", "typer", "pydantic"])
+def test_importing_the_package_imports_nothing_heavy(heavy):
+    trace = run("-X", "importtime", "-c", "import worstclass")
+    assert "worstclass" in trace
+    assert f"| {heavy}\n" not in trace.replace("|   ", "| ")
+
+
+@pytest.mark.parametrize("heavy", ["torch", "sklearn", "pandas", "matplotlib", "numpy"])
+def test_help_imports_nothing_heavy(heavy):
+    code = "import sys; from worstclass.cli.app import run; run(['--help']); print('loaded', %r in sys.modules)"
+    assert "loaded False" in run("-c", code % heavy)
+
+
+def test_scikit_learn_users_never_load_torch():
+    code = """
+import sys
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+from worstclass import WorstClassBooster
+WorstClassBooster(DecisionTreeClassifier(), 0.8, n_rounds=2).fit(*load_iris(return_X_y=True))
+print("torch" in sys.modules)
+"""
+    assert "False" in run("-W", "ignore", "-c", code)
+
+
+@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda file: str(file.relative_to(SOURCE)))
+def test_the_library_never_prints_exits_or_unpickles(file):
+    in_cli = "cli" in file.relative_to(SOURCE).parts
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert in_cli or node.func.id not in {"print", "exit", "eval", "exec"}, f"{file}:{node.lineno}"
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+            assert not {"pickle", "joblib", "dill", "cloudpickle"} & set(names), f"{file}:{node.lineno}"
