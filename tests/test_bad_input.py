@@ -39,7 +39,7 @@ def test_theta_out_of_range_or_incomplete(theta, learner, blobs):
 
 
 def test_theta_for_an_unknown_class(learner, blobs):
-    with pytest.raises(UnknownNameError, match="'theta'.*Got 'malignant' instead"):
+    with pytest.raises(UnknownNameError, match=r"'theta'.*Got 'malignant' instead"):
         fit(learner, *blobs, theta={"malignant": 0.9, "others": 0.5})
 
 
@@ -66,7 +66,7 @@ def test_two_classes_work_with_the_only_attainable_gamma(learner, blobs):
 
 @pytest.mark.parametrize("gamma", [0, -0.1, 0.51, float("nan"), "large", None, True])
 def test_gamma_out_of_range_names_the_attainable_values(gamma, learner, blobs):
-    with pytest.raises(ParameterError, match="'gamma'.*Attainable with 3 classes: 0.1662, 0.4995"):
+    with pytest.raises(ParameterError, match=r"'gamma'.*Attainable with 3 classes: 0.1662, 0.4995"):
         fit(learner, *blobs, gamma=gamma)
 
 
@@ -121,7 +121,7 @@ def test_no_labels(learner, blobs):
 
 
 def test_unknown_option_names_get_a_suggestion(learner, blobs):
-    with pytest.raises(UnknownOptionError, match="no option 'gama'.*Did you mean 'gamma'"):
+    with pytest.raises(UnknownOptionError, match=r"no option 'gama'.*Did you mean 'gamma'"):
         WorstClassBooster(learner, 0.5, gama=0.1)
     with pytest.raises(TypeError):  # as for any other function
         WorstClassBooster(learner, 0.5, gama=0.1)

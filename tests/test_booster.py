@@ -148,7 +148,7 @@ class TestUnmetEdge:
 
 
 class TestExtension:
-    outvoted = [[wrong_on(1, 2)], [wrong_on(2, 3)], [wrong_on(1, 3)]]  # vote: 1, 2 and 3 wrong, one of four right
+    outvoted = ([wrong_on(1, 2)], [wrong_on(2, 3)], [wrong_on(1, 3)])  # vote: 1, 2 and 3 wrong, one of four right
 
     def test_rounds_are_added_until_the_bound_holds(self):
         model = booster([*self.outvoted, [RIGHT]], extend=True).fit(X, Y)

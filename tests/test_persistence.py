@@ -121,7 +121,7 @@ class TestRefusals:
             save_model(WorstClassBooster(MLP, 0.5), tmp_path)
 
     def test_a_folder_that_holds_no_model(self, tmp_path):
-        with pytest.raises(ModelFormatError, match="has no model.json"):
+        with pytest.raises(ModelFormatError, match=r"has no model.json"):
             load_model(tmp_path)
 
     def test_broken_json(self, folder):

@@ -149,7 +149,7 @@ def test_geometric_steps_end_at_the_ceiling():
 
 def test_an_estimator_without_sample_weight_is_refused_with_the_way_out(blobs):
     X, y = blobs
-    with pytest.raises(ParameterError, match="sample_weight.*resample=True"):
+    with pytest.raises(ParameterError, match=r"sample_weight.*resample=True"):
         WorstClassBooster(KNeighborsClassifier(), theta=0.5).fit(X, y)
 
 

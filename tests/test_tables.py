@@ -72,12 +72,12 @@ def test_unknown_target_is_refused_with_a_suggestion(write):
 
 def test_row_without_label_is_refused_with_its_line(write):
     # line 1 is the header, so the second row is line 3
-    with pytest.raises(DatasetError, match=r"target 'y' is empty in 2 rows, first in line 3"):
+    with pytest.raises(DatasetError, match=r"target 'y' is empty in 2 rows, first in row 2"):
         read_table(write("a,y\n1,p\n2,\n3,q\n4,\n"), "y")
 
 
-def test_line_of_a_row_without_label_counts_blank_lines(write):
-    with pytest.raises(DatasetError, match=r"first in line 5"):
+def test_row_without_label_is_told_by_its_number_blank_lines_aside(write):
+    with pytest.raises(DatasetError, match=r"first in row 2"):
         read_table(write("a,y\n1,p\n\n\n2,\n"), "y")
 
 

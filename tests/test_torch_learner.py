@@ -357,7 +357,7 @@ class TestRefusals:
             fitted(learner(nn.Linear(2, 3)), *blobs)
 
     def test_a_factory_that_makes_something_else(self, blobs):
-        with pytest.raises(ParameterError, match="returns a torch.nn.Module"):
+        with pytest.raises(ParameterError, match=r"returns a torch.nn.Module"):
             fitted(learner(lambda: 3), *blobs)
 
     def test_unknown_names_get_a_suggestion(self, blobs):

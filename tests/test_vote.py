@@ -178,7 +178,7 @@ def test_tally_without_votes_has_no_lead():
 
 @pytest.mark.parametrize("n_left", [0, 1, 2, 3])
 @pytest.mark.parametrize("n_cast", [1, 2, 3, 4])
-@pytest.mark.parametrize("n_classes", [1, 2, 3])
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_decided_is_exactly_that_no_continuation_changes_the_winner(n_classes, n_cast, n_left):
     cast = list(itertools.product(range(n_classes), repeat=n_cast))
     ahead = list(itertools.product(range(n_classes), repeat=n_left))

@@ -94,7 +94,7 @@ def exact_floor(theta: Any, *, owner: str = "WorstClassBooster") -> Fraction:
             got=theta,
             hint="A floor of 0.8 asks that at least 80% of every class is right.",
         )
-    return theta if isinstance(theta, Fraction) else Fraction(str(float(theta)))
+    return theta if isinstance(theta, Fraction) else Fraction(str(theta))
 
 
 def _plain(label: Any) -> Any:

@@ -89,7 +89,7 @@ class ClassRow:
     @property
     def error(self) -> float | None:
         """Error rate, or None where the class is absent."""
-        return None if self.total == 0 else 1 - self.correct / self.total
+        return None if self.total == 0 else (self.total - self.correct) / self.total
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,8 @@ class ClassReport:
     @property
     def worst_error(self) -> float:
         """The largest class error."""
-        return 1 - self._worst().correct / self._worst().total
+        worst = self._worst()
+        return (worst.total - worst.correct) / worst.total
 
     @property
     def plain_error(self) -> float:
@@ -184,6 +185,7 @@ class ClassReport:
         return cls(tuple(ClassRow(**{key: row[key] for key in keys}) for row in values["classes"]))
 
     def __str__(self) -> str:
+        self._worst()
         width = max(5, *(len(row.name) for row in self.rows))
         with_floor = any(row.floor is not None for row in self.rows)
         head = f"{'class':<{width}}  {'error':>7}  {'wrong':>7}  {'rows':>7}"
@@ -287,13 +289,16 @@ def _counts_and_labels(
 def _fixed_labels(true: npt.NDArray[Any], pred: npt.NDArray[Any], labels: npt.ArrayLike | None) -> npt.NDArray[Any]:
     if labels is not None:
         known = np.asarray(labels)
-        if len(set(known.tolist())) != known.size or known.ndim != 1:
+        if known.ndim != 1 or len(set(known.tolist())) != known.size:
             raise DataError(f"labels must be a list of distinct classes. Got {known.tolist()}.")
         return known
+    mixed = DataError("y_true and y_pred mix labels of different types. Make all strings, or all numbers.")
+    if len(true) and len(pred) and _is_text(true) != _is_text(pred):
+        raise mixed
     try:
         return np.unique(np.concatenate([true, pred]))
     except TypeError:
-        raise DataError("y_true and y_pred mix labels of different types. Make all strings, or all numbers.") from None
+        raise mixed from None
 
 
 def _as_labels(y: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
@@ -301,6 +306,10 @@ def _as_labels(y: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     if array.ndim != 1:
         raise DataError(f"{name} must be one label a row, shape (n,). Got an array of shape {array.shape}.")
     return array
+
+
+def _is_text(labels: npt.NDArray[Any]) -> bool:
+    return isinstance(labels.tolist()[0], str)
 
 
 def _worst_first(row: ClassRow) -> tuple[bool, float]:

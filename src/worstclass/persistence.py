@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs
     from worstclass.learners.torch_learner import TorchLearner, TorchRuntime
 
-#: packages whose types are rebuilt from a .skops file without being asked for
-TRUSTED_PACKAGES = ("sklearn", "numpy", "scipy", "builtins")
+#: packages whose types are rebuilt from a .skops file without being asked for, and single types besides. A partial
+#: is harmless by itself: the function it holds is asked for by its own name.
+TRUSTED_PACKAGES = ("sklearn", "numpy", "scipy")
+TRUSTED_TYPES = ("functools.partial",)
 
 BOOSTER_PARAMETERS = ("gamma", "n_rounds", "max_epochs", "patience", "weighting", "extend", "on_unmet_edge")
 
@@ -186,7 +188,7 @@ class SklearnStore:
 
     def learner_values(self, learner: Any) -> dict[str, Any]:
         """Return the parameters of the learner that go into ``model.json``."""
-        return {"resample": learner.resample, "grow": learner.grow}
+        return {"bootstrap": learner.bootstrap, "resample": learner.resample, "grow": learner.grow}
 
     def row_shape(self, booster: WorstClassBooster) -> None:
         """Tables have no row shape beyond their number of columns."""
@@ -196,7 +198,8 @@ class SklearnStore:
         if not file.is_file():
             raise ModelFormatError(f"The model folder lacks {file.name}. Copy the whole folder, or save it again.")
         unknown = skops_io.get_untrusted_types(file=file)
-        refused = [name for name in unknown if name.split(".")[0] not in TRUSTED_PACKAGES and name not in trusted]
+        allowed = (*TRUSTED_TYPES, *trusted)
+        refused = [name for name in unknown if name.split(".")[0] not in TRUSTED_PACKAGES and name not in allowed]
         if refused:
             raise ModelFormatError(
                 f"{file.name} is made of types outside scikit-learn: {refused}. If you know where the file comes from, "

@@ -57,7 +57,7 @@ def isolated_rng(seed: int) -> Iterator[None]:
 
     Code that we do not own (a module's initialisation, dropout, an estimator without ``random_state``) draws
     from the global generators. Inside this block it draws the same numbers whatever the caller did before, and
-    the caller's own stream goes on afterwards as if nothing had happened.
+    the caller's own stream goes on afterwards as if nothing had happened. (torch counts if it was imported before.)
     """
     python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
     torch = sys.modules.get("torch")

@@ -54,8 +54,8 @@ def attainable_gammas(n_classes: int) -> tuple[float, ...]:
     >>> [round(gamma, 4) for gamma in attainable_gammas(5)]
     [0.0995, 0.2995, 0.4995]
     """
-    least = n_classes // 2 + 1
-    return tuple(m / n_classes - 0.5 - EPSILON for m in range(least, n_classes + 1))
+    values = (m / n_classes - 0.5 - EPSILON for m in range(n_classes // 2 + 1, n_classes + 1))
+    return tuple(value for value in values if value > 0)
 
 
 def resolve_gamma(gamma: float | str, n_classes: int, *, owner: str = "WorstClassBooster") -> float:
@@ -105,7 +105,7 @@ def regret_bound(n_rounds: int, eta: float, n_experts: int) -> float:
 
 def edge(weights: FloatArray, feedback: BoolArray) -> float:
     """Return ``w . r``, as one minus the weight of what is missed: exactly 1.0 when nothing is."""
-    return 1.0 - math.fsum(weights[~feedback])
+    return max(0.0, 1.0 - math.fsum(weights[~feedback]))
 
 
 @dataclass(frozen=True, eq=False)

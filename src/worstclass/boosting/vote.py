@@ -18,7 +18,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 class VoteTally:
-    """Votes of a growing list of members on a fixed set of rows.
+    """Votes of a growing list of members on a fixed set of rows, for two classes or more.
 
     Examples
     --------
@@ -80,8 +80,6 @@ class VoteTally:
 
     def _lead(self, rows: IntArray) -> IntArray:
         n_classes = self.counts.shape[1]
-        if n_classes == 1:
-            return np.full(len(rows), self.n_votes, dtype=np.int64)
         top_two = np.partition(self.counts[rows], n_classes - 2, axis=1)[:, -2:]
         return np.asarray(top_two[:, 1] - top_two[:, 0], dtype=np.int64)
 

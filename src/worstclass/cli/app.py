@@ -10,7 +10,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from worstclass._version import __version__
@@ -135,19 +134,13 @@ def evaluate(
 def run(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; errors made on purpose are told in one message, without a trace."""
     try:
-        code = app(args=arguments, standalone_mode=False)
-    except click.exceptions.Abort:
-        return 130
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        return 130
+        app(args=arguments)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 0
     except (WorstClassError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         return 2
-    return int(code or 0)
+    return 0
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def fit_command(request: FitRequest) -> bool:
     report = request.out / "report.md"
     report.write_text(markdown_report(result, [figure]))
     for warning in caught:
-        console.print(f"warning: {warning.message}", style="yellow", highlight=False)
+        console.print(f"warning: {warning.message}", style="yellow", highlight=False, soft_wrap=True)
     _show(console, result)
     console.print(f"model:  {request.out}\nreport: {report}", highlight=False, soft_wrap=True)
     return booster.bound_met_
@@ -152,7 +152,7 @@ def _show(console: Console, result: RunResult) -> None:
         if values is not None:
             console.print(f"\n{title}", style="bold")
             console.print(str(ClassReport.from_dict(values)), highlight=False, markup=False)
-    console.print(f"\n{verdict(result)}", style="green" if result.bound_met else "red", highlight=False)
+    console.print(f"\n{verdict(result)}", style="green" if result.bound_met else "red", highlight=False, soft_wrap=True)
 
 
 def _pair(part: Any) -> tuple[Any, Any]:

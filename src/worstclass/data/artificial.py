@@ -70,6 +70,8 @@ def _splits(
     sizes: dict[str, list[int]],
     scaling: str,
 ) -> Splits:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError("seed", "the artificial data", allowed="a non-negative whole number", got=seed)
     if scaling not in SCALINGS:
         raise UnknownNameError("scaling", "the artificial data", scaling, SCALINGS)
     low, high = centres.min(axis=0) - reach, centres.max(axis=0) + reach

@@ -32,8 +32,8 @@ def labels_of(dataset: Any) -> npt.NDArray[Any]:
     if hasattr(dataset, "dataset") and hasattr(dataset, "indices"):  # a torch Subset
         return labels_of(dataset.dataset)[np.asarray(dataset.indices, dtype=np.int64)]
     for name in LABEL_ATTRIBUTES:
-        labels = getattr(dataset, name, None)
-        if labels is not None and not callable(labels) and len(labels) == len(dataset):
+        labels: Any = getattr(dataset, name, None)
+        if hasattr(labels, "__len__") and len(labels) == len(dataset):
             return np.asarray(labels)
     if hasattr(dataset, "tensors") and len(dataset.tensors) > 1:
         return np.asarray(dataset.tensors[1])

@@ -62,11 +62,15 @@ def make_splits(
     """
     shares = dict(zip(PARTS, (val, cal, test), strict=True))
     for name, share in shares.items():
-        if not 0 <= share < 1:
+        if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share < 1:
             raise ParameterError(name, "make_splits", allowed="a share in [0, 1)", got=share)
     if sum(Fraction(str(share)) for share in shares.values()) >= 1:
         raise ParameterError("val, cal, test", "make_splits", allowed="less than 1 together", got=shares)
     labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) == 0:
+        raise DataError(f"y must be one label a row, shape (n,), of at least one row. Got shape {labels.shape}.")
+    if any(label is None or label != label for label in labels.tolist()):
+        raise DataError("y must have a label for every row. Got None or NaN among them; leave those rows out.")
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != len(labels):
         raise DataError(f"X and y must have one label for each row. Got {n_rows} rows and {len(labels)} labels.")
@@ -81,7 +85,9 @@ def take_rows(X: Any, index: npt.NDArray[np.int64]) -> Any:
     """Return rows of an array, a sparse matrix, a data frame or a list."""
     if hasattr(X, "iloc"):
         return X.iloc[index]
-    return X[index] if hasattr(X, "shape") else [X[i] for i in index.tolist()]
+    if not hasattr(X, "shape"):
+        return [X[i] for i in index.tolist()]
+    return X.tocsr()[index] if hasattr(X, "tocsr") else X[index]
 
 
 def _rows_by_part(

@@ -42,6 +42,9 @@ class SklearnLearner(WeakLearner):
     Parameters
     ----------
     estimator : a classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends in one.
+    bootstrap : give each round its own bootstrap of the rows of every class, by weight. Most classifiers would
+        otherwise answer equal class weights with an equal member, and equal members have nothing to vote on. The edge
+        is measured on all training rows either way.
     resample : train on rows drawn by weight instead, for classifiers that take no ``sample_weight``.
     grow : ``"auto"``, the name of the parameter to grow, or None for one fit a round.
 
@@ -52,8 +55,11 @@ class SklearnLearner(WeakLearner):
     >>> booster = WorstClassBooster(SklearnLearner(DecisionTreeClassifier()), theta=0.9)
     """
 
-    def __init__(self, estimator: Any, *, resample: bool = False, grow: str | None = "auto") -> None:
+    def __init__(
+        self, estimator: Any, *, bootstrap: bool = True, resample: bool = False, grow: str | None = "auto"
+    ) -> None:
         self.estimator = estimator
+        self.bootstrap = bootstrap
         self.resample = resample
         self.grow = grow
 
@@ -92,7 +98,16 @@ class SklearnLearner(WeakLearner):
         with isolated_rng(seed):
             encoder = SklearnEncoder.fitted(steps, X, y, seed)
         rule = capacity_rule(final, self.grow)
-        return SklearnTraining(encoder, encoder.encode(X), y, n_classes, final, rule, weighted and not self.resample)
+        return SklearnTraining(
+            encoder=encoder,
+            inputs=encoder.encode(X),
+            y=y,
+            n_classes=n_classes,
+            estimator=final,
+            rule=rule,
+            weighted=weighted and not self.resample,
+            bootstrap=self.bootstrap,
+        )
 
     def _check_estimator(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
@@ -162,6 +177,7 @@ class SklearnTraining(Training):
     estimator: Any
     rule: CapacityRule
     weighted: bool
+    bootstrap: bool
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member, raising its capacity until ``stop`` is content."""
@@ -182,10 +198,22 @@ class SklearnTraining(Training):
         return best.result()
 
     def _sample(self, sample_weight: FloatArray, seed: int) -> tuple[Any, IntArray, FloatArray]:
+        rng = np.random.default_rng(seed)
+        if self.weighted and self.bootstrap:
+            return self.inputs.values, self.y, sample_weight * _bootstrap_counts(self.y, self.n_classes, rng)
         if self.weighted:
             return self.inputs.values, self.y, sample_weight
-        drawn = _draw_by_weight(self.y, sample_weight, self.n_classes, np.random.default_rng(seed))
+        drawn = _draw_by_weight(self.y, sample_weight, self.n_classes, rng)
         return self.inputs.take(drawn).values, self.y[drawn], sample_weight
+
+
+def _bootstrap_counts(y: IntArray, n_classes: int, rng: np.random.Generator) -> IntArray:
+    """Count how often each row is drawn when every class is drawn from itself, with replacement."""
+    counts = np.zeros(len(y), dtype=np.int64)
+    for k in range(n_classes):
+        rows = np.flatnonzero(y == k)
+        counts[rows] = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)))
+    return counts
 
 
 def _draw_by_weight(y: IntArray, weight: FloatArray, n_classes: int, rng: np.random.Generator) -> IntArray:
