@@ -174,8 +174,21 @@ class TestExtension:
         assert len(booster([[RIGHT]], extend=True).fit(X, Y).history_) == 3
         assert len(quietly(booster([*self.outvoted, [RIGHT]], extend=False), X, Y).history_) == 3
 
-    def test_a_member_no_better_than_the_vote_on_the_missed_class_is_not_taken(self):
-        model = quietly(booster([*self.outvoted, [wrong_on(0, 1, 2)]], extend=True), X, Y)
+    def test_half_of_the_weight_goes_to_the_rows_lost_by_the_fewest_votes(self):
+        # rows 0, 1, 2 and 3 of class 0 are lost by all 3, by 3, by 1 and by 1 of the votes; theta 0.5 wants 3 right, so
+        # the class is short of 3 and all 4 lost rows are attended to. With theta 0.25 (2 right) they are twice 2 = 4.
+        script = [[wrong_on(0, 1, 2)], [wrong_on(0, 1, 3)], [wrong_on(0, 1, 2, 3)], [RIGHT]]
+        model = quietly(booster(script, theta=0.0, extend=1, gamma=0.05), X, Y)
+        assert model.shortfall_ == {0: 1} or model.bound_met_
+        weight = model.learner_.training_.sample_weights[-1]
+        # theta 0: the class is short of one row, so the two rows lost by 1 vote (2 and 3) share half of the weight
+        w = np.array(model.history_[-1].class_weight)
+        base = 0.5 * (2 * w - [1, 0, 0])[Y] / 4  # Hedge's weights, without the tilt
+        expected = base + np.where(np.isin(np.arange(12), [2, 3]), 0.25, 0)
+        np.testing.assert_allclose(weight, 12 * expected)
+
+    def test_a_round_that_cannot_reach_the_edge_ends_it(self):
+        model = quietly(booster([*self.outvoted, [wrong_on(*range(12))]], extend=True), X, Y)
         assert len(model.history_) == 3
         assert model.shortfall_ == {0: 2}
 

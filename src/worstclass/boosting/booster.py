@@ -13,11 +13,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.extension import extended_demand, tilted
+from worstclass.boosting.extension import tilted_class_weight, tilted_row_weight
 from worstclass.boosting.hedge import FloatArray, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.problem import Labels, known_labels, training_labels
-from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, Demand, RoundResult
+from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, RoundResult
 from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import (
@@ -148,11 +148,9 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
 
     def _boost(self, run: BoostingRun) -> bool:
         """Run the T rounds of Algorithm 1; return False where a round could not reach its edge."""
-        quota = run.floors.member_quota(run.labels.totals)
-        nothing_required = np.zeros(len(quota), dtype=bool)
         for _ in range(run.plan.n_rounds):
             w = run.hedge.weights
-            h = self._weak_learn(run, w, Demand(w, quota, run.plan.needed_edge, nothing_required), "boost")
+            h = self._weak_learn(run, w, run.row_weight(w), "boost")
             if h is None or not h.reached:
                 self._end_early(run, w, h)
                 return False
@@ -163,15 +161,15 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
     def _extend(self, run: BoostingRun) -> None:
         """Add rounds, driven by the classes that the vote misses, until the bound holds."""
         for _ in range(run.plan.max_extra_rounds):
-            if not run.missed.any():
+            if (run.shortfall <= 0).all():
                 return
             w = run.hedge.weights
-            tilted_w = tilted(w, run)
-            h = self._weak_learn(run, tilted_w, extended_demand(w, run), "extend")
+            trained_w = tilted_class_weight(w, run)
+            h = self._weak_learn(run, w, tilted_row_weight(w, run), "extend")
             if h is None or not h.reached:
                 return
             run.hedge = run.hedge.update(h.judged.met, run.plan.eta)
-            self._tell("on_round_end", run.enlist(h, tilted_w, "extend"))
+            self._tell("on_round_end", run.enlist(h, trained_w, "extend"))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class that most members answer; a tie goes to the class that led first.
@@ -260,10 +258,10 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         rows = self._check_X(X_val, reset=False)
         return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
 
-    def _weak_learn(self, run: BoostingRun, w: FloatArray, demand: Demand, phase: str) -> RoundResult | None:
+    def _weak_learn(self, run: BoostingRun, w: FloatArray, row_weight: FloatArray, phase: str) -> RoundResult | None:
         """Train one member; None where its network broke down after earlier rounds had been finished."""
         try:
-            return run.weak_learn(w, demand, phase)
+            return run.weak_learn(w, row_weight, phase)
         except ModuleError:
             if not run.members:
                 raise

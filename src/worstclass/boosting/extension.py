@@ -1,9 +1,9 @@
-"""Rounds beyond T, for a vote that misses the bound: what they weigh and what they demand.
+"""Rounds beyond T, for a vote that misses the bound: which rows their members attend to.
 
 Theorem 1 assumes that a class missed by the vote is missed by more than half of the members. That can be false, so
 the vote can end at or above ``1 - theta`` although every round reached its edge. The algorithm then simply goes on,
-Hedge's weights and all, with two things added for the classes that the vote misses: a share of the training weight is
-shifted to them, and the member must do better on each of them than the vote does.
+with Hedge's weights and the same edge, and with half of the training weight shifted to where the vote can be mended:
+in each class that it misses, the lost rows that it loses by the fewest votes, twice as many as the class is short of.
 """
 
 from __future__ import annotations
@@ -11,21 +11,34 @@ from __future__ import annotations
 import numpy as np
 
 from worstclass.boosting.hedge import FloatArray
-from worstclass.boosting.rounds import BoostingRun, Demand
+from worstclass.boosting.rounds import BoostingRun
+from worstclass.floors import IntArray
 
-#: share of the training weight that goes to the classes which the vote misses
-TILT = 0.75
-
-
-def tilted(weight: FloatArray, run: BoostingRun) -> FloatArray:
-    """Return class weights to train with: Hedge's, shifted towards the classes that the vote misses."""
-    missed = run.missed / run.missed.sum()
-    return np.asarray((1 - TILT) * weight + TILT * missed, dtype=np.float64)
+#: share of the training weight that goes to the rows to be mended
+TILT = 0.5
+#: rows attended to, for each row that a class is short of
+ROWS_PER_SHORT_ROW = 2
 
 
-def extended_demand(weight: FloatArray, run: BoostingRun) -> Demand:
-    """Return what a member must reach: the edge, and more right answers than the vote on what the vote misses."""
-    totals, missed = run.labels.totals, run.missed
-    better_than_vote = np.maximum(run.floors.vote_quota(totals), run.vote_correct + 1)
-    quota = np.where(missed, better_than_vote, run.floors.member_quota(totals))
-    return Demand(weight, quota, run.plan.needed_edge, required=missed)
+def tilted_class_weight(weight: FloatArray, run: BoostingRun) -> FloatArray:
+    """Return the class weights that the tilt amounts to."""
+    missed = run.shortfall > 0
+    return np.asarray((1 - TILT) * weight + TILT * missed / missed.sum(), dtype=np.float64)
+
+
+def tilted_row_weight(weight: FloatArray, run: BoostingRun) -> FloatArray:
+    """Return the weight of each training row, of mean 1: Hedge's, tilted towards the rows to be mended."""
+    focus = np.zeros(len(run.labels.index))
+    for k in np.flatnonzero(run.shortfall > 0):
+        rows = narrowly_lost(run, int(k))
+        focus[rows] = 1 / len(rows)
+    return np.asarray((1 - TILT) * run.row_weight(weight) + TILT * focus / focus.mean(), dtype=np.float64)
+
+
+def narrowly_lost(run: BoostingRun, k: int) -> IntArray:
+    """Return the rows of class k that the vote loses by the fewest votes, at most twice as many as k is short of."""
+    lost = np.flatnonzero((run.labels.index == k) & (run.tally.winners != k))
+    counts = run.tally.counts[lost]
+    deficit = counts.max(axis=1) - counts[:, k]
+    nearest = np.argsort(deficit, kind="stable")[: ROWS_PER_SHORT_ROW * int(run.shortfall[k])]
+    return np.asarray(lost[nearest], dtype=np.int64)

@@ -26,47 +26,31 @@ WEIGHTINGS: dict[str, Callable[[FloatArray, IntArray], FloatArray]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Demand:
-    """What a member must reach in a round.
-
-    ``weight`` are the class weights of the edge, ``quota`` the right answers with which a class counts as met,
-    and ``required`` the classes that must be met whatever the edge is.
-    """
-
-    weight: FloatArray
-    quota: IntArray
-    needed_edge: float
-    required: BoolArray
-
-
-@dataclass(frozen=True, eq=False)
 class Judged:
-    """A pass, judged."""
+    """A pass, judged: right answers and floors met by class, and the edge."""
 
     correct: IntArray
     met: BoolArray
     edge: float
-    n_required_met: int
-
-    @property
-    def rank(self) -> tuple[int, float]:
-        """What progress is measured by."""
-        return self.n_required_met, self.edge
 
 
 class Judge:
-    """Says after each pass whether the member is good enough, still getting better, or stuck."""
+    """Says after each pass whether the member reaches the edge, is still getting better, or is stuck."""
 
     def __init__(
         self,
         labels: Labels,
-        demand: Demand,
+        class_weight: FloatArray,
+        quota: IntArray,
+        needed_edge: float,
         max_epochs: int,
         patience: int,
         on_pass: Callable[[int, Judged], None],
     ) -> None:
         self._labels = labels
-        self._demand = demand
+        self._class_weight = class_weight
+        self._quota = quota
+        self._needed_edge = needed_edge
         self._max_epochs = max_epochs
         self._patience = patience
         self._on_pass = on_pass
@@ -79,26 +63,23 @@ class Judge:
         judged = self._look(predictions)
         self._epoch += 1
         self._on_pass(self._epoch, judged)
-        improved = self.best is None or judged.rank > self.best.rank
-        if improved:
-            self.best = judged
+        improved = self.best is None or judged.edge > self.best.edge
         self._since_progress = 0 if improved else self._since_progress + 1
-        if improved and self.reached:
-            return Verdict.DONE
-        if self._since_progress >= self._patience or self._epoch >= self._max_epochs:
-            return Verdict.GIVE_UP if not improved else Verdict.DONE
-        return Verdict.KEEP if improved else Verdict.GO_ON
+        over = self._since_progress >= self._patience or self._epoch >= self._max_epochs
+        if not improved:
+            return Verdict.GIVE_UP if over else Verdict.GO_ON
+        self.best = judged
+        return Verdict.DONE if self.reached or over else Verdict.KEEP
 
     @property
     def reached(self) -> bool:
-        """Whether the best pass meets the demand."""
-        best, demand = self.best, self._demand
-        return best is not None and best.edge >= demand.needed_edge and bool(best.met[demand.required].all())
+        """Whether the best pass reaches the edge."""
+        return self.best is not None and self.best.edge >= self._needed_edge
 
     def _look(self, predictions: IntArray) -> Judged:
         correct = count_correct(self._labels.index, predictions, self._labels.n_classes)
-        met = correct >= self._demand.quota
-        return Judged(correct, met, edge(self._demand.weight, met), int(met[self._demand.required].sum()))
+        met = correct >= self._quota
+        return Judged(correct, met, edge(self._class_weight, met))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +130,8 @@ class BoostingRun:
         """Number of the round to come."""
         return len(self.members) + 1
 
-    def weak_learn(self, class_weight: FloatArray, demand: Demand, phase: str) -> RoundResult:
-        """Train one member with the class weights, until it reaches what is demanded or cannot."""
+    def weak_learn(self, w: FloatArray, row_weight: FloatArray, phase: str) -> RoundResult:
+        """Train one member on weighted rows until its edge under the class weights ``w`` is reached, or cannot be."""
         number = self.next_round
         totals = self.labels.totals
 
@@ -158,9 +139,10 @@ class BoostingRun:
             errors = tuple((1 - judged.correct / totals).tolist())
             self.on_pass(PassInfo(number, phase, epoch, judged.edge, errors))
 
-        judge = Judge(self.labels, demand, self.max_epochs, self.patience, report)
+        quota, needed = self.floors.member_quota(totals), self.plan.needed_edge
+        judge = Judge(self.labels, w, quota, needed, self.max_epochs, self.patience, report)
         started = time.perf_counter()
-        trained = self.training.train(self._sample_weight(class_weight), judge, self.seeds.seed(1, number))
+        trained = self.training.train(row_weight, judge, self.seeds.seed(1, number))
         assert judge.best is not None
         return RoundResult(trained, judge.best, judge.reached, time.perf_counter() - started)
 
@@ -193,9 +175,9 @@ class BoostingRun:
         return count_correct(self.labels.index, self.tally.winners, self.labels.n_classes)
 
     @property
-    def missed(self) -> BoolArray:
-        """Classes for which the vote misses the bound."""
-        return np.asarray(self.vote_correct < self.floors.vote_quota(self.labels.totals))
+    def shortfall(self) -> IntArray:
+        """How many more rows of each class the vote must have right to meet the bound; 0 or less where it does."""
+        return self.floors.vote_quota(self.labels.totals) - self.vote_correct
 
     def _validation_counts(self, member: Member) -> dict[str, tuple[int, ...]]:
         if self.validation is None or self.val_tally is None:
@@ -205,6 +187,7 @@ class BoostingRun:
         correct = count_correct(labels.index, self.val_tally.winners, labels.n_classes)
         return {"val_totals": tuple(labels.totals.tolist()), "vote_val_correct": tuple(correct.tolist())}
 
-    def _sample_weight(self, class_weight: FloatArray) -> FloatArray:
+    def row_weight(self, class_weight: FloatArray) -> FloatArray:
+        """Return the weight of each training row, of mean 1."""
         weight = WEIGHTINGS[self.weighting](class_weight, self.labels.totals)[self.labels.index]
         return np.asarray(weight / weight.mean(), dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +45,8 @@ class SklearnLearner(WeakLearner):
     estimator : a classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends in one.
     bootstrap : give each round its own bootstrap of the rows of every class, by weight. Most classifiers would
         otherwise answer equal class weights with an equal member, and equal members have nothing to vote on. The edge
-        is measured on all training rows either way.
+        is measured on all training rows either way; where it cannot be reached with the bootstrap, the round trains
+        on all rows.
     resample : train on rows drawn by weight instead, for classifiers that take no ``sample_weight``.
     grow : ``"auto"``, the name of the parameter to grow, or None for one fit a round.
 
@@ -181,30 +183,38 @@ class SklearnTraining(Training):
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member, raising its capacity until ``stop`` is content."""
-        X, y, weights = self._sample(sample_weight, seed)
-        keywords = {"sample_weight": weights} if self.weighted else {}
-        classes = np.arange(self.n_classes)
         best = BestPass(stop)
         with isolated_rng(seed):
-            for estimator, keep in growing_fits(
-                _with_seed(clone(self.estimator), seed),
-                self.rule,
-                fit=lambda estimator: estimator.fit(X, y, **keywords),
-                partial_fit=lambda estimator: estimator.partial_fit(X, y, classes=classes, **keywords),
-            ):
-                answers = SklearnMember(estimator).predict(self.inputs)
-                if best.judge(answers, lambda keep=keep: SklearnMember(keep())):  # type: ignore[misc]
-                    break
+            for sample in self._samples(sample_weight, seed):
+                for estimator, keep in self._growing_fits(sample, seed):
+                    answers = SklearnMember(estimator).predict(self.inputs)
+                    if best.judge(answers, lambda keep=keep: SklearnMember(keep())):  # type: ignore[misc]
+                        return best.result()
         return best.result()
 
-    def _sample(self, sample_weight: FloatArray, seed: int) -> tuple[Any, IntArray, FloatArray]:
+    def _samples(self, sample_weight: FloatArray, seed: int) -> Iterator[tuple[Any, IntArray, dict[str, FloatArray]]]:
+        """Yield what to train on, the next where the one before could not reach the edge: X, y and keywords."""
         rng = np.random.default_rng(seed)
-        if self.weighted and self.bootstrap:
-            return self.inputs.values, self.y, sample_weight * _bootstrap_counts(self.y, self.n_classes, rng)
-        if self.weighted:
-            return self.inputs.values, self.y, sample_weight
-        drawn = _draw_by_weight(self.y, sample_weight, self.n_classes, rng)
-        return self.inputs.take(drawn).values, self.y[drawn], sample_weight
+        if not self.weighted:
+            drawn = _draw_by_weight(self.y, sample_weight, self.n_classes, rng)
+            yield self.inputs.take(drawn).values, self.y[drawn], {}
+            return
+        if self.bootstrap:
+            counts = _bootstrap_counts(self.y, self.n_classes, rng)
+            yield self.inputs.values, self.y, {"sample_weight": sample_weight * counts}
+        yield self.inputs.values, self.y, {"sample_weight": sample_weight}
+
+    def _growing_fits(
+        self, sample: tuple[Any, IntArray, dict[str, FloatArray]], seed: int
+    ) -> Iterator[tuple[Any, Callable[[], Any]]]:
+        X, y, keywords = sample
+        classes = np.arange(self.n_classes)
+        return growing_fits(
+            _with_seed(clone(self.estimator), seed),
+            self.rule,
+            fit=lambda estimator: estimator.fit(X, y, **keywords),
+            partial_fit=lambda estimator: estimator.partial_fit(X, y, classes=classes, **keywords),
+        )
 
 
 def _bootstrap_counts(y: IntArray, n_classes: int, rng: np.random.Generator) -> IntArray:
