@@ -4,8 +4,8 @@
 
 Two settings over the same draws. "faithful": the paper's, every round from one common initial state and no rounds added
 after T. "default": what worstclass does, a fresh network a round, and rounds added while the vote misses the bound.
-Each draw is one JSON file, written when it is done; a draw whose file is there is not run again. Then the table is written
-beside the folder. The test rows are 20,000 (4,000 a class) of the paper's 500,000: their worst-class error is
+Each draw is one JSON file, written when it is done; a draw whose file is there is not run again. Then the table is
+written beside the folder. The test rows are 20,000 (4,000 a class) of the paper's 500,000: their worst-class error is
 measured to about 0.7 points, and 326 networks answer them in half a minute instead of a quarter of an hour.
 """
 
@@ -74,8 +74,8 @@ def table(results: dict[str, list[dict]]) -> str:
     lines = [
         "# Balanced artificial data",
         "",
-        "Made by `python benchmarks/artificial_balanced.py --out docs/results/artificial-balanced`; one JSON file a draw, "
-        "with settings, seed, versions and commit, is in [artificial-balanced](artificial-balanced).",
+        "Made by `python benchmarks/artificial_balanced.py --out docs/results/artificial-balanced`; one JSON file a "
+        "draw, with settings, seed, versions and commit, is in [artificial-balanced](artificial-balanced).",
         f"theta {THETA}, gamma {GAMMA} (T = 326), MLP 2-1024-512-5, Adam at {LR}, {5 * N_TEST:,} test rows a draw. "
         "No classifier has a worst-class error below 20.6% here. The paper reports 28.1% (test) for its boosting.",
         "",
