@@ -235,7 +235,7 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
             patience=patience,
             seeds=seeds,
             validation=self._validation(training.encoder, labels, X_val, y_val),
-            on_pass=lambda info: self._tell("on_pass", info),
+            on_pass=(lambda info: self._tell("on_pass", info)) if self.callbacks else None,
         )
 
     def _plan(self, labels: Labels, floors: Floors) -> FitPlan:

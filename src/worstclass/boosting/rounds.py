@@ -45,7 +45,7 @@ class Judge:
         needed_edge: float,
         max_epochs: int,
         patience: int,
-        on_pass: Callable[[int, Judged], None],
+        on_pass: Callable[[int, Judged], None] | None,
     ) -> None:
         self._labels = labels
         self._class_weight = class_weight
@@ -62,7 +62,8 @@ class Judge:
         """Judge the answers after one pass."""
         judged = self._look(predictions)
         self._epoch += 1
-        self._on_pass(self._epoch, judged)
+        if self._on_pass is not None:
+            self._on_pass(self._epoch, judged)
         improved = self.best is None or judged.edge > self.best.edge
         self._since_progress = 0 if improved else self._since_progress + 1
         over = self._since_progress >= self._patience or self._epoch >= self._max_epochs
@@ -107,7 +108,7 @@ class BoostingRun:
         patience: int,
         seeds: SeedTree,
         validation: tuple[Inputs, Labels] | None,
-        on_pass: Callable[[PassInfo], None],
+        on_pass: Callable[[PassInfo], None] | None,
     ) -> None:
         self.training = training
         self.labels = labels
@@ -137,10 +138,12 @@ class BoostingRun:
 
         def report(epoch: int, judged: Judged) -> None:
             errors = tuple((1 - judged.correct / totals).tolist())
+            assert self.on_pass is not None
             self.on_pass(PassInfo(number, phase, epoch, judged.edge, errors))
 
         quota, needed = self.floors.member_quota(totals), self.plan.needed_edge
-        judge = Judge(self.labels, w, quota, needed, self.max_epochs, self.patience, report)
+        on_pass = None if self.on_pass is None else report
+        judge = Judge(self.labels, w, quota, needed, self.max_epochs, self.patience, on_pass)
         started = time.perf_counter()
         trained = self.training.train(row_weight, judge, self.seeds.seed(1, number))
         assert judge.best is not None

@@ -114,6 +114,7 @@ class TorchLearner(WeakLearner):
             if len(X) == 0:
                 raise DataError("X must have at least one row. Got a data set of length 0.")
             return X
+        _refuse_text_columns(X)
         try:
             checked = check_array(
                 X.detach().cpu().numpy() if isinstance(X, Tensor) else X,
@@ -282,6 +283,21 @@ class TorchTraining(Training):
             assert self._previous is not None
             return self._previous
         return self.learner.new_state(self.inputs.row_shape, self.runtime.evaluator.n_classes)
+
+
+def _refuse_text_columns(X: Any) -> None:
+    """Refuse columns of a data frame that are not numbers; check_array would let categories of text through."""
+    dtypes = getattr(X, "dtypes", None)
+    if dtypes is None or not hasattr(X, "columns"):
+        return
+    text = [
+        str(name) for name, dtype in zip(X.columns, dtypes, strict=True) if getattr(dtype, "kind", "O") not in "biuf"
+    ]
+    if text:
+        raise DataError(
+            f"X has columns that are not numbers: {text}. A network reads numbers only: encode them (one-hot, say), "
+            "leave them out, or use a scikit-learn learner that takes categories."
+        )
 
 
 def _state_of(module: nn.Module) -> State:

@@ -1,0 +1,5 @@
+"""``python -m worstclass``: the command line."""
+
+from worstclass.cli import main
+
+main()

@@ -1,0 +1,144 @@
+"""The command line, run as a user would: real files in, real folders out, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from worstclass import load_model
+from worstclass.cli.app import run
+from worstclass.experiments.run import RunResult
+
+
+@pytest.fixture
+def iris(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = load_iris(as_frame=True).frame
+    frame["species"] = np.array(["setosa", "versicolor", "virginica"])[frame.pop("target")]
+    frame["colour"] = np.where(frame["petal width (cm)"] > 1, "dark", "light")  # a column of text
+    frame.to_csv("iris.csv", index=False)
+    return tmp_path
+
+
+FIT = ["fit", "iris.csv", "--target", "species", "--rounds", "4", "--extend", "20", "--out", "model"]
+SMALL = ["fit", "artificial-balanced", "--rounds", "3", "--extend", "0", "--gamma", "0.4995", "--max-test-rows", "500"]
+
+
+def test_fit_a_table_then_evaluate(iris, capsys):
+    assert run([*FIT, "--theta", "0.9", "--seed", "3"]) == 0
+    shown = capsys.readouterr().out
+    assert "3 classes, floor 0.9, 4 rounds" in shown
+    assert "round 4 of 4" in shown
+    assert "Bound met" in shown
+    assert "test rows" in shown
+    result = RunResult.read(iris / "model")
+    assert result.bound_met
+    assert (result.seed, result.n_rounds, result.data["name"]) == (3, 4, "iris.csv")
+    assert result.test_rows == {"used": 30, "available": 30}
+    assert result.provenance.versions["torch"].startswith("2.")
+    assert (iris / "model" / "class-weights.png").stat().st_size > 5_000
+    report = (iris / "model" / "report.md").read_text()
+    assert "| virginica |" in report
+    assert "![class weights](class-weights.png)" in report
+    assert load_model(iris / "model").n_members_used_ >= 4
+
+    assert run(["evaluate", "model", "iris.csv", "--target", "species", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert sum(row["total"] for row in values["classes"]) == 150
+    assert values["worst_error"] < 0.2
+
+
+def test_floors_by_class(iris, capsys):
+    assert run([*FIT, "--theta", "virginica=0.95", "--theta", "others=0.8", "--quiet"]) == 0
+    assert RunResult.read(iris / "model").theta == {"setosa": 0.8, "versicolor": 0.8, "virginica": 0.95}
+    assert "round" not in capsys.readouterr().out.split("training rows")[0]
+
+
+def test_labels_that_are_numbers_can_be_named(iris, capsys):
+    assert run([*SMALL, "--theta", "2=0.1", "--theta", "others=0.2", "--out", "numbers"]) in (0, 1)
+    assert RunResult.read(iris / "numbers").theta == {"1": 0.2, "2": 0.1, "3": 0.2, "4": 0.2, "5": 0.2}
+
+
+def test_a_network_on_a_table_with_a_validation_part(iris):
+    table = ["fit", "numbers.csv", "--target", "species", "--rounds", "3", "--gamma", "0.4995", "--out", "net"]
+    frame = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
+    frame.to_csv("numbers.csv", index=False)
+    assert run([*table, "--network", "mlp", "--lr", "0.01", "--theta", "0.8", "--val-share", "0.2"]) in (0, 1)
+    result = RunResult.read(iris / "net")
+    assert sum(row["total"] for row in result.validation["classes"]) == 30
+    assert load_model(iris / "net").predict(frame.drop(columns="species")).dtype.kind == "i"
+
+
+def test_named_data_uses_the_paper_s_settings(iris, capsys):
+    code = run(["fit", "artificial-balanced", "--rounds", "2", "--extend", "0", "--max-test-rows", "500", "--out", "a"])
+    result = RunResult.read(iris / "a")
+    assert code == (0 if result.bound_met else 1)
+    assert result.gamma == 0.0995
+    assert set(result.theta.values()) == {0.75}
+    assert result.test_rows["available"] == 500_000
+    assert run(["evaluate", "a", "artificial-balanced", "--max-test-rows", "500"]) == 0
+    assert "worst" in capsys.readouterr().out
+
+
+def test_a_bound_that_is_missed_exits_with_1_and_writes_the_model(iris, capsys):
+    hopeless = [*SMALL, "--theta", "0.99", "--max-epochs", "2", "--out", "missed"]
+    assert run(hopeless) == 1
+    shown = capsys.readouterr().out
+    assert "warning: Round 1 could not reach its edge" in shown
+    assert "Bound NOT met" in shown
+    result = RunResult.read(iris / "missed")
+    assert not result.bound_met
+    assert set(result.shortfall) <= {"1", "2", "3", "4", "5"}
+    assert len(load_model(iris / "missed").members_) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["fit", "iris.csv", "--theta", "0.8", "--out", "m"], "--target"),
+        (["fit", "iris.csv", "--target", "specie", "--theta", "0.8", "--out", "m"], "Did you mean 'species'"),
+        (["fit", "iris.csv", "--target", "species", "--out", "m"], "--theta"),
+        (["fit", "iris.csv", "--target", "species", "--theta", "x", "--out", "m"], "a number in [0, 1)"),
+        (["fit", "iris.csv", "--target", "species", "--theta", "1.2", "--out", "m"], "in [0, 1)"),
+        (["fit", "iris.csv", "--target", "species", "--theta", "setos=0.9", "--out", "m"], "Did you mean 'setosa'"),
+        (["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--gamma", "0.9", "--out", "m"], "Attainable"),
+        (["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--test-share", "1", "--out", "m"], "share"),
+        (["fit", "missing.csv", "--target", "species", "--theta", "0.8", "--out", "m"], "no file missing.csv"),
+        (["fit", "artifical-balanced", "--out", "m"], "Did you mean 'artificial-balanced'"),
+        (["fit", "artificial-balanced", "--network", "mpl", "--out", "m"], "Did you mean 'mlp'"),
+        (["fit", "artificial-balanced", "--rounds", "0", "--out", "m"], "--rounds"),
+        (["fit", "artificial-balanced", "--thet", "0.8", "--out", "m"], "--theta"),
+        (["fit", "artificial-balanced"], "--out"),
+        ([*FIT, "--theta", "0.8", "--network", "mlp"], "columns that are not numbers: ['colour']"),
+        (["evaluate", "nowhere", "iris.csv", "--target", "species"], "not a model folder"),
+        (["fti"], "fit"),
+    ],
+    ids=lambda value: " ".join(value[:6]) if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_message_and_exit_code_2(arguments, told, iris, capsys):
+    assert run(arguments) == 2
+    shown = capsys.readouterr()
+    assert told in shown.err + shown.out
+    assert "Traceback" not in shown.err
+
+
+def test_the_installed_command_answers():
+    done = subprocess.run([sys.executable, "-m", "worstclass", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().count(".") == 2
+
+
+def test_the_same_command_twice_writes_the_same_model(iris):
+    for out in ("one", "two"):
+        done = subprocess.run(
+            [sys.executable, "-m", "worstclass", *SMALL, "--theta", "0.3", "--out", out],
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode in (0, 1), done.stderr
+    for file in ("model.json", "members/0001.safetensors", "members/0003.safetensors"):
+        assert (iris / "one" / file).read_bytes() == (iris / "two" / file).read_bytes()
