@@ -115,7 +115,7 @@ def test_capacity_grows_only_as_far_as_the_edge_asks(blobs):
 
 def test_warm_started_iterations_equal_one_fit_of_the_same_length():
     X, y = load_iris(return_X_y=True)
-    learner = SklearnLearner(HistGradientBoostingClassifier(max_iter=6))
+    learner = SklearnLearner(HistGradientBoostingClassifier(max_iter=6), bootstrap=False)
     training = learner.bind(X, y, 3, seed=0)
     seen = []
 
@@ -133,7 +133,7 @@ def test_warm_started_iterations_equal_one_fit_of_the_same_length():
 def test_depth_stops_growing_when_the_tree_does():
     X, y = load_iris(return_X_y=True)
     depths = []
-    training = SklearnLearner(DecisionTreeClassifier()).bind(X, y, 3, seed=0)
+    training = SklearnLearner(DecisionTreeClassifier(), bootstrap=False).bind(X, y, 3, seed=0)
     training.train(np.ones(len(y)), lambda answers: depths.append(1) or Verdict.GO_ON, seed=0)
     full = DecisionTreeClassifier().fit(X, y).get_depth()
     assert full <= len(depths) <= full + 3
@@ -172,6 +172,27 @@ def test_resampling_draws_rows_by_weight_and_every_class():
     assert abs(counts[1] - 500) < 80
 
 
+def test_bootstraps_differ_by_round_and_keep_the_weight_of_every_class():
+    from worstclass.learners.sklearn_learner import _bootstrap_counts
+
+    y = np.array([0] * 50 + [1] * 10 + [2])
+    one, two = (_bootstrap_counts(y, 3, np.random.default_rng(seed)) for seed in (1, 2))
+    assert np.bincount(y, weights=one).tolist() == [50, 10, 1]
+    assert (one != two).any()
+
+
+def test_a_bootstrap_that_cannot_reach_the_edge_gives_way_to_all_rows():
+    # labels are noise: a full tree knows all rows it saw, and only those
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 2)), rng.integers(0, 2, 60)
+    model = WorstClassBooster(DecisionTreeClassifier(), theta=0.95, n_rounds=2, random_state=0).fit(X, y)
+    assert min(np.divide(model.history_[0].member_correct, model.history_[0].class_totals)) >= 0.95
+    alike = SklearnLearner(LogisticRegression(), bootstrap=False)
+    blocks = np.repeat([0, 1], 30)
+    model = WorstClassBooster(alike, theta=0.5, n_rounds=3, random_state=0).fit(X + blocks[:, None], blocks)
+    assert len({tuple(member.estimator.coef_.ravel()) for member in model.members_}) == 1
+
+
 def test_the_steps_of_a_pipeline_are_fitted_once_and_the_members_are_bare(blobs):
     X, y = blobs
     model = WorstClassBooster(make_pipeline(StandardScaler(), LogisticRegression()), theta=0.8, n_rounds=3).fit(X, y)
@@ -201,7 +222,7 @@ def test_missing_values_and_categories_are_left_to_learners_that_take_them(blobs
 
 def test_sparse_matrices_go_through_to_classifiers_that_take_them():
     X, y = load_digits(return_X_y=True)
-    dense = WorstClassBooster(LogisticRegression(max_iter=50), theta=0.8, n_rounds=2, random_state=0)
+    dense = WorstClassBooster(LogisticRegression(C=0.01, tol=0.01), theta=0.8, n_rounds=2, random_state=0)
     dense.fit(X[:300], y[:300])
     for kind in (scipy.sparse.csr_matrix, scipy.sparse.csc_array):
         sparse = clone(dense).fit(kind(X[:300]), y[:300])

@@ -268,6 +268,17 @@ class TestStarts:
         assert 0 < drift <= 0.05  # one step of Adam moves no weight by much more than the rate
 
 
+def test_images_lie_with_channels_last_and_answers_do_not_change():
+    y = np.repeat([0, 1], 10)
+    images = (np.random.default_rng(0).random((20, 3, 6, 6)) + y[:, None, None, None]).astype(np.float32)
+    training = learner(convolution, batch_size=8).bind(images, y, 2, seed=0)
+    trained, seen = train_for(training, 4)
+    assert training.runtime.module[0].weight.is_contiguous(memory_format=torch.channels_last)
+    plain = convolution((3, 6, 6), 2)
+    plain.load_state_dict(trained.member.state)
+    np.testing.assert_array_equal(plain(torch.from_numpy(images)).argmax(1).numpy(), seen[-1])
+
+
 def test_epochs_cover_every_row_once_and_never_end_in_a_single_row():
     generator = torch.Generator().manual_seed(0)
     for n, size in [(33, 16), (32, 16), (5, 16), (17, 16), (1, 16), (49, 16)]:

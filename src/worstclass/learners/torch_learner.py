@@ -129,16 +129,14 @@ class TorchLearner(WeakLearner):
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> TorchTraining:
         """Move the rows to where they are trained on, and build the network once to see that it fits."""
         self._check_parameters()
-        device = _resolve_device(self.device)
         inputs = as_inputs(X, self.num_workers)
         encoder = self._encoder(inputs)
-        evaluator = Evaluator(encoder, device, self.eval_batch_size or self.batch_size, n_classes)
         with isolated_rng(seed):
-            module = self._build(inputs.row_shape, n_classes).to(device)
-        evaluator.predict(module, inputs.take(np.arange(min(2, len(inputs)))))
+            runtime = self.runtime(encoder, n_classes)
+        runtime.evaluator.predict(runtime.module, inputs.take(np.arange(min(2, len(inputs)))))
         if isinstance(inputs, TensorInputs):
-            inputs = inputs.to(device)
-        return TorchTraining(self, encoder, inputs, y, TorchRuntime(module, evaluator), _state_of(module))
+            inputs = inputs.to(runtime.evaluator.device)
+        return TorchTraining(self, encoder, inputs, y, runtime, _state_of(runtime.module))
 
     def new_state(self, row_shape: tuple[int, ...], n_classes: int) -> State:
         """Return the state of a newly built network."""
@@ -156,9 +154,10 @@ class TorchLearner(WeakLearner):
         return loss
 
     def runtime(self, encoder: TorchEncoder, n_classes: int) -> TorchRuntime:
-        """Build what members need to answer, for a model that is loaded from disk."""
+        """Build what members need to train and to answer: a network of the right shape on the device."""
         device = _resolve_device(self.device)
         module = self._build(encoder.row_shape, n_classes).to(device)
+        module = module.to(memory_format=encoder.memory_format)  # type: ignore[call-overload]
         return TorchRuntime(module, Evaluator(encoder, device, self.eval_batch_size or self.batch_size, n_classes))
 
     def _build(self, row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
