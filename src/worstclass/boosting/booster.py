@@ -178,7 +178,8 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         """
         inputs = self._inputs(X)
         voters = [member.predict for member in self._voters]
-        winners = early_vote(voters, len(voters), len(inputs), len(self.classes_), inputs.take)
+        take = lambda rows: inputs if len(rows) == len(inputs) else inputs.take(rows)  # noqa: E731 - no copy of all
+        winners = early_vote(voters, len(voters), len(inputs), len(self.classes_), take)
         return np.asarray(self.classes_[winners])
 
     def predict_proba(self, X: Any) -> FloatArray:
