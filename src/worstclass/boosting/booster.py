@@ -16,6 +16,7 @@ from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import tilted_class_weight, tilted_row_weight
 from worstclass.boosting.hedge import FloatArray, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
+from worstclass.boosting.outcome import UnmetEdge, best_prefix, missed_bound_message
 from worstclass.boosting.problem import Labels, known_labels, training_labels
 from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, RoundResult
 from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
@@ -270,32 +271,19 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
 
     def _end_early(self, run: BoostingRun, w: FloatArray, failed: RoundResult | None) -> None:
         """Keep what was achieved before a round that could not reach its edge, and tell of it."""
-        number, n_finished = run.next_round, len(run.members)
-        needed = run.plan.needed_edge
-        if failed is None:
-            best_edge, blocking = 0.0, np.zeros(len(w), dtype=bool)
-            why = "the network returned NaN or infinite logits"
-        else:
-            best_edge, blocking = failed.judged.edge, ~failed.judged.met
-            why = f"best edge {best_edge:.4f}, needed {needed:.4f}, after {failed.trained.passes} passes"
-            if not run.members:
-                self._tell("on_round_end", run.enlist(failed, w, "unmet"))
-        order = [k for k in np.argsort(-w, kind="stable") if blocking[k]]
-        classes = tuple(run.labels.classes[order].tolist())
-        message = f"Round {number} could not reach its edge: {why}. " + _blocking_text(run, failed, order)
-        message += (
-            f" The {n_finished} finished rounds are kept." if n_finished else " Its member alone is kept, as it is."
-        )
-        message += " Lower theta for the blocking classes, give the learner more capacity or passes, or lower gamma."
+        unmet = UnmetEdge(run, w, failed)
+        number, message = run.next_round, unmet.message()
+        if failed is not None and not run.members:
+            self._tell("on_round_end", run.enlist(failed, w, "unmet"))
         if self.on_unmet_edge == "stop":
             warnings.warn(message, UnmetEdgeWarning, stacklevel=4)
             return
         raise WeakLearningError(
             message,
             round=number,
-            best_edge=best_edge,
-            needed_edge=needed,
-            blocking_classes=classes,
+            best_edge=unmet.best_edge,
+            needed_edge=run.plan.needed_edge,
+            blocking_classes=unmet.blocking_classes,
             booster=self,
         )
 
@@ -326,16 +314,9 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         self.shortfall_ = {names[k]: int(short[k]) for k in np.flatnonzero(short > 0)}
 
     def _warn_of_missed_bound(self) -> None:
-        if self.bound_met_:
-            return
-        rows = {row.name: row for row in self.training_report_.rows}
-        parts = [
-            f"{label!r} (error {rows[str(label)].error:.1%}, must be below {1 - (rows[str(label)].floor or 0):.1%}, "
-            f"{short} of {rows[str(label)].total} rows short)"
-            for label, short in self.shortfall_.items()
-        ]
-        message = f"The vote of {self.n_members_used_} members misses the training bound for {', '.join(parts)}."
-        warnings.warn(message, UnmetBoundWarning, stacklevel=3)
+        if not self.bound_met_:
+            message = missed_bound_message(self.training_report_, self.shortfall_, self.n_members_used_)
+            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
 
     @property
     def _voters(self) -> list[Member]:
@@ -381,33 +362,6 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
     def _tell(self, event: str, *news: Any) -> None:
         for callback in self.callbacks or ():
             getattr(callback, event)(self, *news)
-
-
-def best_prefix(history: Sequence[RoundRecord]) -> int:
-    """Return how many members give the least worst-class validation error, the longest of equals.
-
-    Without validation rows: all of them.
-    """
-    worst = [
-        ClassCounts(np.array(record.vote_val_correct), np.array(record.val_totals)).worst_error
-        for record in history
-        if record.vote_val_correct is not None
-    ]
-    if not worst:
-        return len(history)
-    return max(n for n, error in enumerate(worst, start=1) if error == min(worst))
-
-
-def _blocking_text(run: BoostingRun, failed: RoundResult | None, order: Sequence[int]) -> str:
-    if failed is None or not order:
-        return ""
-    parts = []
-    for k in order[:10]:
-        total = int(run.labels.totals[k])
-        error, allowed = 1 - failed.judged.correct[k] / total, 1 - float(run.floors.theta[k])
-        parts.append(f"{run.labels.classes.tolist()[k]!r} (error {error:.1%}, allowed {allowed:.1%})")
-    more = f" and {len(order) - 10} more" if len(order) > 10 else ""
-    return f"Classes below their floor: {', '.join(parts)}{more}."
 
 
 def _is_count(value: Any, *, least: int) -> bool:
