@@ -10,6 +10,7 @@ import pytest
 from scripted import ScriptedLearner, numbered_rows
 
 from worstclass import Callback, WorstClassBooster
+from worstclass.boosting.extension import VoteDrivenWeights
 from worstclass.exceptions import UnmetBoundWarning, UnmetEdgeWarning, WeakLearningError
 
 # three classes of four rows each
@@ -174,18 +175,19 @@ class TestExtension:
         assert len(booster([[RIGHT]], extend=True).fit(X, Y).history_) == 3
         assert len(quietly(booster([*self.outvoted, [RIGHT]], extend=False), X, Y).history_) == 3
 
-    def test_half_of_the_weight_goes_to_the_rows_lost_by_the_fewest_votes(self):
-        # rows 0, 1, 2 and 3 of class 0 are lost by all 3, by 3, by 1 and by 1 of the votes; theta 0.5 wants 3 right, so
-        # the class is short of 3 and all 4 lost rows are attended to. With theta 0.25 (2 right) they are twice 2 = 4.
-        script = [[wrong_on(0, 1, 2)], [wrong_on(0, 1, 3)], [wrong_on(0, 1, 2, 3)], [RIGHT]]
-        model = quietly(booster(script, theta=0.0, extend=1, gamma=0.05), X, Y)
-        assert model.shortfall_ == {0: 1} or model.bound_met_
-        weight = model.learner_.training_.sample_weights[-1]
-        # theta 0: the class is short of one row, so the two rows lost by 1 vote (2 and 3) share half of the weight
-        w = np.array(model.history_[-1].class_weight)
-        base = 0.5 * (2 * w - [1, 0, 0])[Y] / 4  # Hedge's weights, without the tilt
-        expected = base + np.where(np.isin(np.arange(12), [2, 3]), 0.25, 0)
-        np.testing.assert_allclose(weight, 12 * expected)
+    def test_weights_follow_the_vote_and_forget(self):
+        # class 0 is missed after rounds 3 and 4 and mended by round 5; log-weights 0.2, then 0.9 * 0.2 + 0.2 = 0.38
+        model = booster([*self.outvoted, [RIGHT]], extend=True).fit(X, Y)
+        for record, log_weight in zip(model.history_[3:], (0.2, 0.38), strict=True):
+            expected = np.array([math.exp(log_weight), 1, 1]) / (math.exp(log_weight) + 2)
+            np.testing.assert_allclose(record.class_weight, expected)
+            assert record.regret is None
+
+    def test_weights_stay_bounded_however_long_a_class_is_missed(self):
+        state = VoteDrivenWeights.start(3)
+        for _ in range(10_000):
+            state = state.update(np.array([True, False, False]))
+        assert state.weights[0] / state.weights[1] == pytest.approx(math.exp(2))
 
     def test_a_round_that_cannot_reach_the_edge_ends_it(self):
         model = quietly(booster([*self.outvoted, [wrong_on(*range(12))]], extend=True), X, Y)

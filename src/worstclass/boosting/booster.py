@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.extension import tilted_class_weight, tilted_row_weight
+from worstclass.boosting.extension import VoteDrivenWeights
 from worstclass.boosting.hedge import FloatArray, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import UnmetEdge, best_prefix, missed_bound_message
@@ -151,7 +151,7 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         """Run the T rounds of Algorithm 1; return False where a round could not reach its edge."""
         for _ in range(run.plan.n_rounds):
             w = run.hedge.weights
-            h = self._weak_learn(run, w, run.row_weight(w), "boost")
+            h = self._weak_learn(run, w, "boost")
             if h is None or not h.reached:
                 self._end_early(run, w, h)
                 return False
@@ -161,16 +161,17 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
 
     def _extend(self, run: BoostingRun) -> None:
         """Add rounds, driven by the classes that the vote misses, until the bound holds."""
+        driven = VoteDrivenWeights.start(run.labels.n_classes)
         for _ in range(run.plan.max_extra_rounds):
-            if (run.shortfall <= 0).all():
+            missed = run.shortfall > 0
+            if not missed.any():
                 return
-            w = run.hedge.weights
-            trained_w = tilted_class_weight(w, run)
-            h = self._weak_learn(run, w, tilted_row_weight(w, run), "extend")
+            driven = driven.update(missed)
+            w = driven.weights
+            h = self._weak_learn(run, w, "extend")
             if h is None or not h.reached:
                 return
-            run.hedge = run.hedge.update(h.judged.met, run.plan.eta)
-            self._tell("on_round_end", run.enlist(h, trained_w, "extend"))
+            self._tell("on_round_end", run.enlist(h, w, "extend"))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class that most members answer; a tie goes to the class that led first.
@@ -260,10 +261,10 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         rows = self._check_X(X_val, reset=False)
         return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
 
-    def _weak_learn(self, run: BoostingRun, w: FloatArray, row_weight: FloatArray, phase: str) -> RoundResult | None:
+    def _weak_learn(self, run: BoostingRun, w: FloatArray, phase: str) -> RoundResult | None:
         """Train one member; None where its network broke down after earlier rounds had been finished."""
         try:
-            return run.weak_learn(w, row_weight, phase)
+            return run.weak_learn(w, phase)
         except ModuleError:
             if not run.members:
                 raise

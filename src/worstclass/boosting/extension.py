@@ -1,44 +1,51 @@
-"""Rounds beyond T, for a vote that misses the bound: which rows their members attend to.
+"""Rounds beyond T, for a vote that misses the bound: which classes they weigh.
 
 Theorem 1 assumes that a class missed by the vote is missed by more than half of the members. That can be false, so
-the vote can end at or above ``1 - theta`` although every round reached its edge. The algorithm then simply goes on,
-with Hedge's weights and the same edge, and with half of the training weight shifted to where the vote can be mended:
-in each class that it misses, the lost rows that it loses by the fewest votes, twice as many as the class is short of.
+the vote can end at or above ``1 - theta`` although every round reached its edge. The rounds added then ask the vote
+itself: a class gains weight for as long as the vote misses it and loses it again once the vote does not. The weights
+forget, so that a class that has been mended does not go on taking votes from the others.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from worstclass.boosting.hedge import FloatArray
-from worstclass.boosting.rounds import BoostingRun
-from worstclass.floors import IntArray
+from worstclass.boosting.hedge import BoolArray, FloatArray
 
-#: share of the training weight that goes to the rows to be mended
-TILT = 0.5
-#: rows attended to, for each row that a class is short of
-ROWS_PER_SHORT_ROW = 2
+#: what a log-weight gains in a round in which the vote misses the class
+GAIN = 0.2
+#: share of a log-weight that is left after a round; with the gain it bounds the ratio of two weights by e^2
+MEMORY = 0.9
 
 
-def tilted_class_weight(weight: FloatArray, run: BoostingRun) -> FloatArray:
-    """Return the class weights that the tilt amounts to."""
-    missed = run.shortfall > 0
-    return np.asarray((1 - TILT) * weight + TILT * missed / missed.sum(), dtype=np.float64)
+@dataclass(frozen=True, eq=False)
+class VoteDrivenWeights:
+    """Class weights that follow what the vote misses.
 
+    Examples
+    --------
+    >>> state = VoteDrivenWeights.start(4)
+    >>> for _ in range(100):
+    ...     state = state.update(np.array([True, False, False, False]))
+    >>> state.weights.round(3)  # e^2 to 1
+    array([0.711, 0.096, 0.096, 0.096])
+    """
 
-def tilted_row_weight(weight: FloatArray, run: BoostingRun) -> FloatArray:
-    """Return the weight of each training row, of mean 1: Hedge's, tilted towards the rows to be mended."""
-    focus = np.zeros(len(run.labels.index))
-    for k in np.flatnonzero(run.shortfall > 0):
-        rows = narrowly_lost(run, int(k))
-        focus[rows] = 1 / len(rows)
-    return np.asarray((1 - TILT) * run.row_weight(weight) + TILT * focus / focus.mean(), dtype=np.float64)
+    log_weights: FloatArray
 
+    @classmethod
+    def start(cls, n_classes: int) -> VoteDrivenWeights:
+        """Uniform weights."""
+        return cls(np.zeros(n_classes))
 
-def narrowly_lost(run: BoostingRun, k: int) -> IntArray:
-    """Return the rows of class k that the vote loses by the fewest votes, at most twice as many as k is short of."""
-    lost = np.flatnonzero((run.labels.index == k) & (run.tally.winners != k))
-    counts = run.tally.counts[lost]
-    deficit = counts.max(axis=1) - counts[:, k]
-    nearest = np.argsort(deficit, kind="stable")[: ROWS_PER_SHORT_ROW * int(run.shortfall[k])]
-    return np.asarray(lost[nearest], dtype=np.int64)
+    def update(self, missed: BoolArray) -> VoteDrivenWeights:
+        """Return the state after a look at which classes the vote misses."""
+        return VoteDrivenWeights(MEMORY * self.log_weights + GAIN * missed)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The distribution over classes."""
+        scaled = np.exp(self.log_weights)
+        return np.asarray(scaled / scaled.sum(), dtype=np.float64)

@@ -18,16 +18,16 @@ class RoundRecord:
     round : number of the round, from 1.
     phase : ``"boost"`` for the T rounds of the algorithm, ``"extend"`` for those added after them, ``"unmet"`` for a
         first round that missed its edge, whose member is kept because there is no other.
-    class_weight : the class weights with which the member was trained: Hedge's w_t, in added rounds tilted towards
-        the classes that the vote misses.
+    class_weight : the class weights with which the member was trained: Hedge's w_t, or in added rounds those that
+        follow what the vote misses.
     member_correct : training rows that the member has right, by class.
     feedback : r_t, 1 for a class of which the member met the floor.
-    edge : w_t . r_t, under Hedge's weights.
+    edge : w_t . r_t, under these weights.
     epochs : passes the learner made.
     seconds : time the round took.
     vote_correct : training rows that the vote of all members so far has right, by class.
     vote_val_correct : the same on the validation rows; None where none were given.
-    regret : regret of Hedge so far; None for a first round that missed its edge.
+    regret : regret of Hedge so far; None for rounds that are not its own.
     regret_bound : what theory allows it to be; None likewise.
     """
 
