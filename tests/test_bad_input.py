@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,14 @@ from sklearn.preprocessing import PolynomialFeatures
 from torch import nn
 
 from worstclass import TorchLearner, WorstClassBooster
-from worstclass.exceptions import DataError, ParameterError, UnknownNameError, UnknownOptionError, WorstClassError
+from worstclass.exceptions import (
+    DataError,
+    ParameterError,
+    UnknownNameError,
+    UnknownOptionError,
+    WeakLearningError,
+    WorstClassError,
+)
 
 LEARNERS = {
     "sklearn": make_pipeline(PolynomialFeatures(2), LogisticRegression()),
@@ -125,7 +134,7 @@ def test_unknown_option_names_get_a_suggestion(learner, blobs):
         WorstClassBooster(learner, 0.5, gama=0.1)
     with pytest.raises(TypeError):  # as for any other function
         WorstClassBooster(learner, 0.5, gama=0.1)
-    with pytest.raises(UnknownNameError, match="Did you mean 'patience'"):
+    with pytest.raises(UnknownOptionError, match="Did you mean 'patience'"):
         WorstClassBooster(learner, 0.5).set_params(patienc=3)
     with pytest.raises(UnknownNameError, match="Did you mean 'per-class-mean'"):
         fit(learner, *blobs, weighting="per-class")
@@ -200,6 +209,36 @@ class TestValidation:
 def test_something_that_is_no_learner(learner, blobs):
     with pytest.raises(ParameterError, match="'learner' parameter of WorstClassBooster must be a TorchLearner"):
         fit(learner, *blobs)
+
+
+def test_a_class_called_others_is_a_class(learner, blobs):
+    X, y = blobs
+    with pytest.raises(ParameterError, match=r"without one: \['a', 'b'\]"):
+        fit(learner, X, np.where(y == "c", "others", y), theta={"others": 0.9})
+
+
+def test_errors_cross_processes_with_their_message():
+    errors = [
+        ParameterError("theta", "X", allowed="small", got=3),
+        UnknownNameError("module", "X", "mpl", ["mlp"]),
+        UnknownOptionError("gama", "X", ["gamma"]),
+        WeakLearningError("no", round=2, best_edge=0.1, needed_edge=0.6, blocking_classes=("a",)),
+    ]
+    for error in errors:
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error)
+        assert str(again) == str(error)
+    assert again.round == 2
+
+
+def test_set_params_may_change_the_learner_and_its_parameters_at_once(learner):
+    model = WorstClassBooster(learner, 0.5).set_params(learner=LogisticRegression(), learner__C=0.1)
+    assert model.learner.C == 0.1
+
+
+def test_an_estimator_with_class_weights_of_its_own_is_refused(blobs):
+    with pytest.raises(ParameterError, match="'class_weight' parameter of LogisticRegression must be None"):
+        fit(LogisticRegression(class_weight="balanced"), *blobs)
 
 
 def test_all_errors_can_be_caught_as_one():

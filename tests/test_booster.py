@@ -138,6 +138,11 @@ class TestUnmetEdge:
         np.testing.assert_array_equal(model.predict(X), self.bad)  # the best pass, not the last
         assert not model.bound_met_
 
+    def test_among_equal_edges_the_pass_nearest_to_the_floors_is_kept(self):
+        all_wrong, nearer = wrong_on(*range(12)), wrong_on(0, 1, 2, 4, 5, 6, 8, 9, 10)  # edge 0 both, 1 of 4 right
+        model = quietly(booster([[all_wrong, nearer, all_wrong]], n_rounds=1), X, Y)
+        assert model.history_[0].member_correct == (1, 1, 1)
+
     def test_patience_counts_passes_without_progress(self):
         script = [[self.bad] * 3 + [RIGHT]]
         assert quietly(booster(script, n_rounds=1, patience=3), X, Y).history_[0].epochs == 4
@@ -176,9 +181,10 @@ class TestExtension:
         assert len(quietly(booster([*self.outvoted, [RIGHT]], extend=False), X, Y).history_) == 3
 
     def test_weights_follow_the_vote_and_forget(self):
-        # class 0 is missed after rounds 3 and 4 and mended by round 5; log-weights 0.2, then 0.9 * 0.2 + 0.2 = 0.38
+        # class 0 is missed after rounds 3 and 4 and mended by round 5
         model = booster([*self.outvoted, [RIGHT]], extend=True).fit(X, Y)
-        for record, log_weight in zip(model.history_[3:], (0.2, 0.38), strict=True):
+        eta = math.sqrt(8 * math.log(3) / 3)
+        for record, log_weight in zip(model.history_[3:], (eta, (1 - eta / 2) * eta + eta), strict=True):
             expected = np.array([math.exp(log_weight), 1, 1]) / (math.exp(log_weight) + 2)
             np.testing.assert_allclose(record.class_weight, expected)
             assert record.regret is None
@@ -186,8 +192,13 @@ class TestExtension:
     def test_weights_stay_bounded_however_long_a_class_is_missed(self):
         state = VoteDrivenWeights.start(3)
         for _ in range(10_000):
-            state = state.update(np.array([True, False, False]))
+            state = state.update(np.array([True, False, False]), eta=0.3)
         assert state.weights[0] / state.weights[1] == pytest.approx(math.exp(2))
+        for eta in (0.3, 5.0):
+            mended = state
+            for _ in range(100):
+                mended = mended.update(np.array([False, False, False]), eta)
+            np.testing.assert_allclose(mended.weights, 1 / 3, atol=1e-6)
 
     def test_a_round_that_cannot_reach_the_edge_ends_it(self):
         model = quietly(booster([*self.outvoted, [wrong_on(*range(12))]], extend=True), X, Y)

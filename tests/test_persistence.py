@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pickle
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 import torch
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
@@ -63,19 +67,17 @@ def test_members_can_stay_on_disk(blobs, tmp_path):
     X, y = blobs
     model = fit(MLP, X, y)
     again = load_model(save_model(model, tmp_path), keep_in_memory=False)
-    assert not any(hasattr(member, "state") for member in again.members_)
+    assert not any("state" in vars(member) for member in again.members_)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize(
-    "labels", [[0, 1, 2], [0.5, 1.5, 2.5], ["a", "ü", "c d"], [True, False]], ids=["int", "float", "text", "bool"]
+    "labels", [[0, 1, 2], [0.0, 1.0, 2.0], ["a", "ü", "c d"], [True, False]], ids=["int", "float", "text", "bool"]
 )
 def test_labels_keep_their_type(labels, blobs, tmp_path):
     X, codes = blobs[0], np.unique(blobs[1], return_inverse=True)[1]
     y = np.array(labels)[np.minimum(codes, len(labels) - 1)]
-    if y.dtype == float:
-        y = y.astype(object)
-    model = fit(DecisionTreeClassifier(), X, y if y.dtype != object else y.astype(str))
+    model = fit(DecisionTreeClassifier(), X, y)
     again = load_model(save_model(model, tmp_path))
     assert again.predict(X).dtype == model.predict(X).dtype
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
@@ -153,16 +155,74 @@ class TestRefusals:
         for learner, name in ((MLP, "0001.safetensors"), (LogisticRegression(), "0001.skops")):
             folder = save_model(fit(learner, *blobs), tmp_path / "model")
             (folder / "members" / name).write_bytes(pickle.dumps(Bomb()))
-            with pytest.raises(Exception, match=r".+"):
+            with pytest.raises(ModelFormatError, match=r"0001\..* cannot be read"):
                 load_model(folder)
         assert (tmp_path / "precious").is_dir()
 
+    def test_a_function_that_runs_code_cannot_hide_in_a_transformer(self, blobs, tmp_path):
+        run_text = functools.partial(np.testing.measure, f"open({str(tmp_path / 'ran')!r}, 'w')")
+        trap = make_pipeline(FunctionTransformer(run_text), StandardScaler())
+        folder = save_model(fit(LEARNERS["pipeline"], *blobs), tmp_path / "model")
+        skops.io.dump(trap, folder / "encoder.skops")
+        with pytest.raises(ModelFormatError, match=r"numpy\.testing.*measure"):
+            load_model(folder)
+        assert not (tmp_path / "ran").exists()
+
+    def test_a_factory_of_another_shape(self, folder):
+        with pytest.raises(ModelFormatError, match="does not fit the stored members"):
+            load_model(folder, module=lambda hidden: nn.Linear(2, 3))
+
     def test_types_outside_scikit_learn_are_named_and_need_leave(self, blobs, tmp_path):
         folder = save_model(fit(SklearnLearner(OddClassifier()), *blobs), tmp_path / "model")
-        with pytest.raises(ModelFormatError, match=r"types outside scikit-learn: \['.*OddClassifier'\]"):
+        with pytest.raises(ModelFormatError, match=r"not a class of scikit-learn: \['.*OddClassifier'\]"):
             load_model(folder)
         again = load_model(folder, trusted=[f"{OddClassifier.__module__}.OddClassifier"])
         assert len(again.predict(blobs[0])) == 90
+
+
+def test_a_model_that_stayed_on_disk_can_be_saved_over_itself(blobs, tmp_path):
+    X, y = blobs
+    model = fit(MLP, X, y)
+    save_model(model, tmp_path)
+    lazy = load_model(tmp_path, keep_in_memory=False)
+    save_model(lazy, tmp_path)
+    np.testing.assert_array_equal(lazy.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(load_model(tmp_path).predict_proba(X), model.predict_proba(X))
+    assert not (tmp_path / ".saving").exists()
+
+
+def test_a_save_that_fails_leaves_the_old_model_alone(blobs, tmp_path):
+    X, y = blobs
+    old = fit(MLP, X, y)
+    save_model(old, tmp_path)
+    broken = fit(MLP, X, y)
+    broken.gamma = object()  # nothing JSON can keep
+    with pytest.raises(TypeError):
+        save_model(broken, tmp_path)
+    np.testing.assert_array_equal(load_model(tmp_path).predict_proba(X), old.predict_proba(X))
+
+
+def test_parameters_from_numpy_are_saved(blobs, tmp_path):
+    model = WorstClassBooster(LogisticRegression(), np.float64(0.7), n_rounds=np.int64(3), random_state=0).fit(*blobs)
+    assert load_model(save_model(model, tmp_path)).n_rounds == 3
+
+
+def test_a_floor_that_is_no_decimal_stays_exact(blobs, tmp_path):
+    X, y = blobs
+    model = fit(LogisticRegression(), X, y, theta=Fraction(2, 3))
+    again = load_model(save_model(model, tmp_path))
+    assert again.theta == Fraction(2, 3)
+    assert again.bound_met_ == model.bound_met_
+
+
+def test_threads_may_predict_at_the_same_time(blobs):
+    X, y = blobs
+    model = fit(MLP, X, y)
+    many = np.tile(X, (50, 1))
+    expected = model.predict(many)
+    with ThreadPoolExecutor(4) as pool:
+        for answers in pool.map(lambda _: model.predict(many), range(12)):
+            np.testing.assert_array_equal(answers, expected)
 
 
 class OddClassifier(LogisticRegression):

@@ -169,6 +169,28 @@ class TestDatasets:
         model.fit(Rows(X[:60], codes[:60]), X_val=Rows(X[60:], codes[60:]))
         assert sum(row.total for row in model.validation_report_.rows) == 30
 
+    def test_a_data_set_that_augments_is_refused(self, blobs):
+        class Jitter(Rows):
+            def __getitem__(self, index):
+                row, label = super().__getitem__(index)
+                return row + torch.rand(()), label
+
+        with pytest.raises(DataError, match="another row 0 each time it is read"):
+            fitted(learner(), Jitter(*blobs), None)
+
+    def test_double_rows_are_read_and_the_callers_stream_is_left_alone(self, blobs):
+        class Doubles(Rows):
+            def __getitem__(self, index):
+                row, label = super().__getitem__(index)
+                return row.double().numpy(), label
+
+        X, y = blobs
+        codes = np.unique(y, return_inverse=True)[1]
+        before = torch.get_rng_state()
+        model = WorstClassBooster(learner(batch_size=16), 0.8, gamma=0.4995, n_rounds=2, random_state=0)
+        model.fit(Doubles(X, codes), X_val=Doubles(X, codes)).predict(Doubles(X, codes))
+        assert torch.equal(torch.get_rng_state(), before)
+
     def test_a_stream_is_refused(self, blobs):
         class Stream(torch.utils.data.IterableDataset):
             def __iter__(self):
@@ -366,6 +388,11 @@ class TestRefusals:
     def test_an_instance_instead_of_a_factory(self, blobs):
         with pytest.raises(ParameterError, match="Pass the class, or a function"):
             fitted(learner(nn.Linear(2, 3)), *blobs)
+
+    def test_a_factory_that_returns_one_network_again_and_again(self, blobs):
+        network = small((2,), 3)
+        with pytest.raises(ParameterError, match="returned the same instance twice"):
+            fitted(learner(lambda: network), *blobs)
 
     def test_a_factory_that_makes_something_else(self, blobs):
         with pytest.raises(ParameterError, match=r"returns a torch.nn.Module"):

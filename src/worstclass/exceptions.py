@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 class WorstClassError(Exception):
     """Base class of all errors raised on purpose by worstclass."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let errors cross processes: they are rebuilt from their message, not by their constructor."""
+        return _rebuild_error, (type(self), self.args, self.__dict__)
+
 
 class ParameterError(WorstClassError, ValueError):
     """A parameter has a value that is not allowed."""
@@ -115,6 +119,13 @@ class UnmetEdgeWarning(WorstClassWarning):
 
 class UnmetBoundWarning(WorstClassWarning):
     """The vote of the ensemble misses the training bound for at least one class."""
+
+
+def _rebuild_error(kind: type[WorstClassError], args: tuple[Any, ...], values: dict[str, Any]) -> WorstClassError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(values)
+    return error
 
 
 def _suggestion(name: Any, options: list[str]) -> str:

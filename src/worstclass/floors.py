@@ -56,7 +56,7 @@ class Floors:
             if label not in labels and label != OTHERS:
                 raise UnknownNameError("theta", owner, label, [*labels, OTHERS])
         missing = [label for label in labels if label not in given]
-        if missing and OTHERS not in given:
+        if missing and (OTHERS not in given or OTHERS in labels):
             raise ParameterError(
                 "theta",
                 owner,

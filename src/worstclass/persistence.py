@@ -14,10 +14,13 @@ same torch members, byte for byte. ``model.json`` is written last, so a folder t
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,18 +32,20 @@ from worstclass._version import __version__
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
 from worstclass.exceptions import ModelFormatError, ParameterError
+from worstclass.floors import Floors
 from worstclass.learners.base import IntArray, Member
 from worstclass.learners.sklearn_learner import SklearnEncoder, SklearnLearner, SklearnMember
 
 if TYPE_CHECKING:
     from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs
-    from worstclass.learners.torch_learner import TorchLearner, TorchRuntime
+    from worstclass.learners.torch_learner import TorchLearner, TorchMember, TorchRuntime
 
-#: packages whose types are rebuilt from a .skops file without being asked for, and single types besides. A partial
-#: is harmless by itself: the function it holds is asked for by its own name.
-TRUSTED_PACKAGES = ("sklearn", "numpy", "scipy")
-TRUSTED_TYPES = ("functools.partial",)
+#: rebuilt from a .skops file without being asked for, besides what skops trusts and scikit-learn's own classes.
+#: Functions are never trusted by their package: one that runs a string could hide in a transformer.
+TRUSTED = ("functools.partial", "numpy.dtype", "sklearn.utils.validation.check_array")
 
+#: files of a model besides model.json and its members
+OWN_FILES = ("history.json", "learner.skops", "encoder.skops", "encoder.safetensors")
 BOOSTER_PARAMETERS = ("gamma", "n_rounds", "max_epochs", "patience", "weighting", "extend", "on_unmet_edge")
 
 
@@ -55,7 +60,7 @@ class ModelCard(pydantic.BaseModel):
     kind: Literal["torch", "sklearn"]
     classes: list[Any]
     class_dtype: str
-    theta: list[float]
+    theta: list[str]
     theta_per_class: bool
     booster: dict[str, Any]
     learner: dict[str, Any]
@@ -82,17 +87,16 @@ def save_model(booster: WorstClassBooster, path: str | Path) -> Path:
     if not hasattr(booster, "members_"):
         raise ParameterError("booster", "save_model", allowed="a fitted WorstClassBooster", got=booster)
     folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.json").unlink(missing_ok=True)
-    shutil.rmtree(folder / "members", ignore_errors=True)
-    (folder / "members").mkdir()
+    staging = folder / ".saving"
+    shutil.rmtree(staging, ignore_errors=True)
+    (staging / "members").mkdir(parents=True)
     store: TorchStore | SklearnStore
-    store = SklearnStore(folder) if isinstance(booster.learner_, SklearnLearner) else TorchStore(folder)
+    store = SklearnStore(staging) if isinstance(booster.learner_, SklearnLearner) else TorchStore(staging)
     store.write(booster)
     records = [record.to_dict() for record in booster.history_]
-    (folder / "history.json").write_text(json.dumps(records))
-    card = _card(booster, store)
-    (folder / "model.json").write_text(json.dumps(card.model_dump(), indent=1) + "\n")
+    _write_json(staging / "history.json", records)
+    _write_json(staging / "model.json", _card(booster, store).model_dump())
+    _replace_model(folder, staging)
     return folder
 
 
@@ -119,8 +123,9 @@ def load_model(
     store = TorchStore(folder) if card.kind == "torch" else SklearnStore(folder)
     booster = store.read(card, module=module, trusted=trusted, keep_in_memory=keep_in_memory)
     booster.classes_ = np.array(card.classes, dtype=np.dtype(card.class_dtype))
-    booster.theta = dict(zip(card.classes, card.theta, strict=True)) if card.theta_per_class else card.theta[0]
-    booster.theta_ = tuple(card.theta)
+    theta: list[Any] = [_shortest(Fraction(text)) for text in card.theta]
+    booster.theta = dict(zip(card.classes, theta, strict=True)) if card.theta_per_class else theta[0]
+    booster.theta_ = tuple(float(floor) for floor in theta)
     booster.gamma_, booster.n_rounds_, booster.eta_ = card.fitted_gamma, card.fitted_n_rounds, card.fitted_eta
     booster.n_members_used_ = card.n_members_used
     if card.n_features_in is not None:
@@ -139,9 +144,9 @@ def _card(booster: WorstClassBooster, store: TorchStore | SklearnStore) -> Model
         kind=store.kind,
         classes=booster.classes_.tolist(),
         class_dtype=booster.classes_.dtype.str,
-        theta=list(booster.theta_),
-        theta_per_class=not isinstance(booster.theta, float | int),
-        booster={name: getattr(booster, name) for name in BOOSTER_PARAMETERS},
+        theta=[str(floor) for floor in Floors.from_theta(booster.theta, booster.classes_).theta],
+        theta_per_class=isinstance(booster.theta, Mapping),
+        booster={name: _plain(getattr(booster, name)) for name in BOOSTER_PARAMETERS},
         learner=store.learner_values(booster.learner_),
         random_state=int(seed) if isinstance(seed, int | np.integer) else None,
         row_shape=store.row_shape(booster),
@@ -167,7 +172,6 @@ class SklearnStore:
         """Write the untrained classifier, the fitted steps before it, and the members."""
         assert isinstance(booster.encoder_, SklearnEncoder)
         skops_io.dump(booster.learner_.estimator, self.folder / "learner.skops")
-        (self.folder / "encoder.skops").unlink(missing_ok=True)
         if booster.encoder_.steps is not None:
             skops_io.dump(booster.encoder_.steps, self.folder / "encoder.skops")
         for number, member in enumerate(booster.members_, start=1):
@@ -197,13 +201,15 @@ class SklearnStore:
     def _load(file: Path, trusted: Sequence[str]) -> Any:
         if not file.is_file():
             raise ModelFormatError(f"The model folder lacks {file.name}. Copy the whole folder, or save it again.")
-        unknown = skops_io.get_untrusted_types(file=file)
-        allowed = (*TRUSTED_TYPES, *trusted)
-        refused = [name for name in unknown if name.split(".")[0] not in TRUSTED_PACKAGES and name not in allowed]
+        try:
+            unknown = skops_io.get_untrusted_types(file=file)
+        except (zipfile.BadZipFile, KeyError, ValueError) as error:
+            raise ModelFormatError(f"{file.name} cannot be read: {error}") from None
+        refused = [name for name in unknown if name not in (*TRUSTED, *trusted) and not _is_sklearn_class(name)]
         if refused:
             raise ModelFormatError(
-                f"{file.name} is made of types outside scikit-learn: {refused}. If you know where the file comes from, "
-                f"allow them: load_model(path, trusted={refused})."
+                f"{file.name} holds what is not a class of scikit-learn: {refused}. If you know where the file comes "
+                f"from, allow them: load_model(path, trusted={refused})."
             )
         return skops_io.load(file, trusted=unknown)
 
@@ -220,7 +226,6 @@ class TorchStore:
         from safetensors.torch import save_file
 
         encoder: TorchEncoder = booster.encoder_  # type: ignore[assignment]
-        (self.folder / "encoder.safetensors").unlink(missing_ok=True)
         if encoder.mean is not None and encoder.std is not None:
             save_file({"mean": encoder.mean, "std": encoder.std}, self.folder / "encoder.safetensors")
         for number, member in enumerate(booster.members_, start=1):
@@ -255,6 +260,7 @@ class TorchStore:
             for number in range(1, card.n_members + 1)
         ]
         booster.members_ = [member.in_memory() for member in members] if keep_in_memory else list(members)
+        _require_fit(runtime, members[0])
         return booster
 
     def learner_values(self, learner: TorchLearner) -> dict[str, Any]:
@@ -286,7 +292,12 @@ class StoredMember(Member):
     runtime: TorchRuntime
     file: Path
 
-    def in_memory(self) -> Member:
+    @property
+    def state(self) -> Any:
+        """The state, read from the file."""
+        return self.in_memory().state
+
+    def in_memory(self) -> TorchMember:
         """Return the member with its state read."""
         from safetensors import SafetensorError
         from safetensors.torch import load_file
@@ -301,6 +312,38 @@ class StoredMember(Member):
     def predict(self, inputs: TorchInputs) -> IntArray:
         """Return the class index of each row."""
         return self.in_memory().predict(inputs)
+
+
+def _require_fit(runtime: TorchRuntime, member: StoredMember) -> None:
+    """Refuse a network whose weights are not those of the stored members."""
+    ours = {name: tuple(value.shape) for name, value in runtime.module.state_dict().items()}
+    theirs = {name: tuple(value.shape) for name, value in member.state.items()}
+    if ours != theirs:
+        raise ModelFormatError(
+            "The network does not fit the stored members: names or shapes of its weights differ. "
+            "Pass the factory (and module_options) that the model was trained with."
+        )
+
+
+def _replace_model(folder: Path, staging: Path) -> None:
+    """Put a complete new model in the place of the old one; ``model.json`` goes first and comes last."""
+    (folder / "model.json").unlink(missing_ok=True)
+    shutil.rmtree(folder / "members", ignore_errors=True)
+    for name in OWN_FILES:
+        (folder / name).unlink(missing_ok=True)
+    for file in sorted(staging.iterdir(), key=lambda file: file.name == "model.json"):
+        file.rename(folder / file.name)
+    staging.rmdir()
+
+
+def _is_sklearn_class(name: str) -> bool:
+    module, _, attribute = name.rpartition(".")
+    if not module.startswith("sklearn."):
+        return False
+    try:
+        return isinstance(getattr(importlib.import_module(module), attribute, None), type)
+    except ImportError:
+        return False
 
 
 def _member_file(folder: Path, number: int, suffix: str) -> Path:
@@ -321,13 +364,22 @@ def _read_card(folder: Path) -> ModelCard:
 
 def _read_json(file: Path) -> Any:
     try:
-        return json.loads(file.read_text())
+        return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelFormatError(f"{file} cannot be read: {error}") from None
 
 
+def _write_json(file: Path, values: Any) -> None:
+    file.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+
+
 def _named(value: Any) -> str:
     return f"callable {getattr(value, '__module__', '')}:{getattr(value, '__qualname__', type(value).__name__)}"
+
+
+def _shortest(floor: Fraction) -> float | Fraction:
+    """Return a floor as the float it was written as, or exactly where no float says it."""
+    return float(floor) if Fraction(str(float(floor))) == floor else floor
 
 
 def _plain(value: Any) -> Any:

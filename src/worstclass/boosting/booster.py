@@ -34,7 +34,7 @@ from worstclass.floors import Floors
 from worstclass.learners import as_learner
 from worstclass.learners.base import Encoder, Inputs, Member, WeakLearner
 from worstclass.metrics import ClassCounts, ClassReport
-from worstclass.options import suggests_options
+from worstclass.options import require_known_options, suggests_options
 from worstclass.randomness import SeedTree
 
 OWNER = "WorstClassBooster"
@@ -63,8 +63,9 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         ``"per-instance"``: it weighs w_k, as in the authors' code, which favours large classes.
     extend : rounds that may be added after T while the vote misses the bound: True for up to T more, False for
         none, or a number.
-    on_unmet_edge : what happens when a round cannot reach the edge. ``"stop"``: boosting ends with a warning and
-        the finished rounds are kept. ``"raise"``: the same, and ``WeakLearningError`` is raised, which carries them.
+    on_unmet_edge : what happens when one of the T rounds cannot reach the edge. ``"stop"``: boosting ends with a
+        warning and the finished rounds are kept. ``"raise"``: the same, and ``WeakLearningError`` is raised, which
+        carries them.
     random_state : seed of everything random; the global generators are neither read nor changed.
     callbacks : ``Callback`` objects that are told of every pass and round.
 
@@ -166,7 +167,7 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
             missed = run.shortfall > 0
             if not missed.any():
                 return
-            driven = driven.update(missed)
+            driven = driven.update(missed, run.plan.eta)
             w = driven.weights
             h = self._weak_learn(run, w, "extend")
             if h is None or not h.reached:
@@ -201,10 +202,8 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
 
     def set_params(self, **params: Any) -> WorstClassBooster:
         """Set parameters, those of the learner as ``learner__name``; an unknown name gets a suggestion."""
-        known = self.get_params(deep=True)
-        for name in params:
-            if name not in known:
-                raise UnknownNameError("set_params", OWNER, name, sorted(known))
+        own = {name for name in params if "__" not in name}
+        require_known_options(dict.fromkeys(own), list(self.get_params(deep=False)), owner=OWNER)
         super().set_params(**params)
         return self
 
@@ -337,7 +336,10 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         checked = self.learner_.check_X(X)
         if not is_map_dataset(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            try:
+                validate_data(self, X, reset=reset, skip_check_array=True)
+            except ValueError as error:
+                raise DataError(str(error)) from None
         return checked
 
     def _check_parameters(self) -> None:

@@ -14,10 +14,8 @@ import numpy as np
 
 from worstclass.boosting.hedge import BoolArray, FloatArray
 
-#: what a log-weight gains in a round in which the vote misses the class
-GAIN = 0.2
-#: share of a log-weight that is left after a round; with the gain it bounds the ratio of two weights by e^2
-MEMORY = 0.9
+#: how far a log-weight can rise above that of a class which the vote meets: weights differ by e^2 at the most
+LIMIT = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +26,7 @@ class VoteDrivenWeights:
     --------
     >>> state = VoteDrivenWeights.start(4)
     >>> for _ in range(100):
-    ...     state = state.update(np.array([True, False, False, False]))
+    ...     state = state.update(np.array([True, False, False, False]), eta=0.2)
     >>> state.weights.round(3)  # e^2 to 1
     array([0.711, 0.096, 0.096, 0.096])
     """
@@ -40,9 +38,13 @@ class VoteDrivenWeights:
         """Uniform weights."""
         return cls(np.zeros(n_classes))
 
-    def update(self, missed: BoolArray) -> VoteDrivenWeights:
-        """Return the state after a look at which classes the vote misses."""
-        return VoteDrivenWeights(MEMORY * self.log_weights + GAIN * missed)
+    def update(self, missed: BoolArray, eta: float) -> VoteDrivenWeights:
+        """Return the state after a look at which classes the vote misses.
+
+        A missed class gains ``eta``, Hedge's own rate, and every class forgets the share ``eta / LIMIT``.
+        """
+        gain = min(eta, LIMIT)
+        return VoteDrivenWeights((1 - gain / LIMIT) * self.log_weights + gain * missed)
 
     @property
     def weights(self) -> FloatArray:

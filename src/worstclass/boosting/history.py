@@ -57,7 +57,7 @@ class RoundRecord:
         if self.vote_val_correct is None or self.val_totals is None:
             return None
         pairs = zip(self.vote_val_correct, self.val_totals, strict=True)
-        return tuple(1 - correct / total if total else None for correct, total in pairs)
+        return tuple((total - correct) / total if total else None for correct, total in pairs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -71,4 +71,4 @@ class RoundRecord:
 
 
 def _errors(correct: tuple[int, ...], total: tuple[int, ...]) -> tuple[float, ...]:
-    return tuple(1 - c / n for c, n in zip(correct, total, strict=True))
+    return tuple((n - c) / n for c, n in zip(correct, total, strict=True))

@@ -32,6 +32,12 @@ class Judged:
     correct: IntArray
     met: BoolArray
     edge: float
+    nearness: float
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """The edge first; among equal edges, how near the classes are to their floors."""
+        return self.edge, self.nearness
 
 
 class Judge:
@@ -64,10 +70,11 @@ class Judge:
         self._epoch += 1
         if self._on_pass is not None:
             self._on_pass(self._epoch, judged)
-        improved = self.best is None or judged.edge > self.best.edge
-        self._since_progress = 0 if improved else self._since_progress + 1
+        progress = self.best is None or judged.edge > self.best.edge
+        better = self.best is None or judged.rank > self.best.rank
+        self._since_progress = 0 if progress else self._since_progress + 1
         over = self._since_progress >= self._patience or self._epoch >= self._max_epochs
-        if not improved:
+        if not better:
             return Verdict.GIVE_UP if over else Verdict.GO_ON
         self.best = judged
         return Verdict.DONE if self.reached or over else Verdict.KEEP
@@ -80,7 +87,8 @@ class Judge:
     def _look(self, predictions: IntArray) -> Judged:
         correct = count_correct(self._labels.index, predictions, self._labels.n_classes)
         met = correct >= self._quota
-        return Judged(correct, met, edge(self._class_weight, met))
+        nearness = float((np.minimum(correct, self._quota) / np.maximum(self._quota, 1)).sum())
+        return Judged(correct, met, edge(self._class_weight, met), nearness)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +159,7 @@ class BoostingRun:
 
     def enlist(self, result: RoundResult, class_weight: FloatArray, phase: str) -> RoundRecord:
         """Let the member join the vote, and write the round down."""
+        validation_counts = self._validation_counts(result.trained.member)
         self.members.append(result.trained.member)
         self.tally.add(result.trained.predictions)
         by_hedge = phase == "boost"
@@ -165,7 +174,7 @@ class BoostingRun:
             seconds=result.seconds,
             class_totals=tuple(self.labels.totals.tolist()),
             vote_correct=tuple(self.vote_correct.tolist()),
-            **self._validation_counts(result.trained.member),
+            **validation_counts,
             regret=self.hedge.regret if by_hedge else None,
             regret_bound=regret_bound(len(self.members), self.plan.eta, self.labels.n_classes) if by_hedge else None,
         )

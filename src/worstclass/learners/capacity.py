@@ -47,7 +47,7 @@ def capacity_rule(estimator: Any, grow: str | None = "auto") -> CapacityRule:
         if grow not in parameters:
             raise UnknownNameError("grow", "SklearnLearner", grow, ["auto", *sorted(parameters)])
         return CapacityRule("depth" if grow == "max_depth" else "iterations", grow)
-    if "max_iter" in parameters and _takes_weighted_passes(estimator):
+    if "max_iter" in parameters and not parameters.get("early_stopping") and _takes_weighted_passes(estimator):
         return CapacityRule("epochs", "max_iter")
     iterations = next((name for name in ITERATIONS if name in parameters), None)
     boosts = not isinstance(parameters.get("learning_rate", "none"), str)  # for MLPs it is the name of a schedule

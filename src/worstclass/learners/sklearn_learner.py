@@ -45,8 +45,8 @@ class SklearnLearner(WeakLearner):
     estimator : a classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends in one.
     bootstrap : give each round its own bootstrap of the rows of every class, by weight. Most classifiers would
         otherwise answer equal class weights with an equal member, and equal members have nothing to vote on. The edge
-        is measured on all training rows either way; where it cannot be reached with the bootstrap, the round trains
-        on all rows.
+        is measured on all training rows either way; where the classifier's capacity ends before the edge is reached,
+        the round starts again with all rows.
     resample : train on rows drawn by weight instead, for classifiers that take no ``sample_weight``.
     grow : ``"auto"``, the name of the parameter to grow, or None for one fit a round.
 
@@ -88,6 +88,13 @@ class SklearnLearner(WeakLearner):
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> SklearnTraining:
         """Fit the steps before the classifier, and find out how it is weighted and grown."""
         steps, final = _split(self.estimator)
+        if final.get_params(deep=False).get("class_weight") is not None:
+            raise ParameterError(
+                "class_weight",
+                type(final).__name__,
+                allowed="None inside a booster, which sets the class weights itself",
+                got=final.get_params(deep=False)["class_weight"],
+            )
         weighted = has_fit_parameter(final, "sample_weight")
         if not weighted and not self.resample:
             raise ParameterError(

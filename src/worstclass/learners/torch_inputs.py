@@ -125,6 +125,7 @@ class DatasetInputs(TorchInputs):
             _Indexed(self.dataset),
             batch_sampler=_AsLists(sampler),
             num_workers=self.num_workers,
+            generator=torch.Generator().manual_seed(0),  # the default would draw from the caller's stream
         )
         yield from loader
 
@@ -189,7 +190,7 @@ class TorchEncoder(Encoder):
         """Return a batch as floats, scaled, in the memory format."""
         if rows.dtype == torch.uint8:
             rows = rows.float().div_(255) if rows.ndim >= 3 else rows.float()
-        elif not rows.is_floating_point():
+        elif rows.dtype != torch.float32:
             rows = rows.float()
         if self.mean is not None and self.std is not None:
             rows = (rows - self.mean.to(rows.device)) / self.std.to(rows.device)
@@ -199,9 +200,20 @@ class TorchEncoder(Encoder):
 def as_inputs(X: Any, num_workers: int = 0) -> TorchInputs:
     """Return X, as ``check_X`` left it, as inputs."""
     if is_map_dataset(X):
+        _refuse_changing_rows(X)
         return DatasetInputs(X, num_workers)
     tensor = X.detach() if isinstance(X, Tensor) else torch.from_numpy(_torch_ready(np.asarray(X)))
     return TensorInputs(tensor.float() if tensor.dtype in (torch.float64, torch.float16) else tensor)
+
+
+def _refuse_changing_rows(dataset: Any) -> None:
+    """Refuse a data set that gives other rows when it is read again, as one that augments does."""
+    for index in range(min(8, len(dataset))):
+        if not torch.equal(_row(dataset[index]), _row(dataset[index])):
+            raise DataError(
+                f"The data set gives another row {index} each time it is read, as with random augmentation. Floors are "
+                "counted on the rows as they are: pass a data set without random transforms."
+            )
 
 
 def _torch_ready(X: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -51,7 +52,8 @@ class TorchLearner(WeakLearner):
     """A torch network as the weak learner.
 
     Arrays and tensors stay in memory as one tensor and batches are index selections; a map-style ``Dataset`` goes
-    through a ``DataLoader``. Each round has a new optimizer.
+    through a ``DataLoader``, and must give the same rows whenever it is read: floors are counted on the training rows
+    as they are, without augmentation. Each round has a new optimizer.
 
     Parameters
     ----------
@@ -133,14 +135,23 @@ class TorchLearner(WeakLearner):
         encoder = self._encoder(inputs)
         with isolated_rng(seed):
             runtime = self.runtime(encoder, n_classes)
-        runtime.evaluator.predict(runtime.module, inputs.take(np.arange(min(2, len(inputs)))))
+            runtime.evaluator.predict(runtime.module, inputs.take(np.arange(min(2, len(inputs)))))
         if isinstance(inputs, TensorInputs):
             inputs = inputs.to(runtime.evaluator.device)
         return TorchTraining(self, encoder, inputs, y, runtime, _state_of(runtime.module))
 
-    def new_state(self, row_shape: tuple[int, ...], n_classes: int) -> State:
-        """Return the state of a newly built network."""
-        return self._build(row_shape, n_classes).state_dict()
+    def new_state(self, row_shape: tuple[int, ...], n_classes: int, *, other_than: nn.Module) -> State:
+        """Return the state of a newly built network, which must not be one that is in use."""
+        module = self._build(row_shape, n_classes)
+        if module is other_than:
+            raise ParameterError(
+                "module",
+                "TorchLearner",
+                allowed="a factory that builds a new network each time it is called",
+                got=self.module,
+                hint="It returned the same instance twice: build the network inside it.",
+            )
+        return module.state_dict()
 
     def new_optimizer(self, module: nn.Module) -> torch.optim.Optimizer:
         """Return a new optimizer for a module."""
@@ -211,17 +222,25 @@ class TorchLearner(WeakLearner):
             raise ParameterError(name, "TorchLearner", allowed=allowed, got=value)
 
 
-@dataclass(frozen=True, eq=False)
 class TorchRuntime:
-    """One network of the right shape, which the members' states are put into in turn."""
+    """One network of the right shape, which the members' states are put into in turn; threads wait for each other."""
 
-    module: nn.Module
-    evaluator: Evaluator
+    def __init__(self, module: nn.Module, evaluator: Evaluator) -> None:
+        self.module = module
+        self.evaluator = evaluator
+        self._lock = threading.Lock()
 
     def predict(self, state: State, inputs: TorchInputs) -> IntArray:
         """Return the class index of each row as a network of the given state answers."""
-        self.module.load_state_dict(state)
-        return self.evaluator.predict(self.module, inputs)
+        with self._lock:
+            self.module.load_state_dict(state)
+            return self.evaluator.predict(self.module, inputs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"module": self.module, "evaluator": self.evaluator}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +300,8 @@ class TorchTraining(Training):
         if self.learner.start == "warm":
             assert self._previous is not None
             return self._previous
-        return self.learner.new_state(self.inputs.row_shape, self.runtime.evaluator.n_classes)
+        n_classes = self.runtime.evaluator.n_classes
+        return self.learner.new_state(self.inputs.row_shape, n_classes, other_than=self.runtime.module)
 
 
 def _refuse_text_columns(X: Any) -> None:

@@ -16,7 +16,6 @@ from worstclass.boosting.history import RoundRecord
 
 #: colours that stay apart for people with colour blindness (Okabe and Ito), repeated for more classes
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
-GRID = 300
 
 
 def class_weight_figure(history: Sequence[RoundRecord], classes: Sequence[Any]) -> Figure:
@@ -43,6 +42,8 @@ def decision_region_figure(
     X: npt.NDArray[Any],
     y: npt.NDArray[Any],
     classes: Sequence[Any],
+    *,
+    grid: int = 100,
 ) -> Figure:
     """Draw where each predictor answers which class, side by side, with the training rows on top.
 
@@ -51,16 +52,17 @@ def decision_region_figure(
     predictors : title of each panel, and a function from points of the plane to labels.
     X, y : training rows, shape (n, 2), and their labels.
     classes : the classes, in the order of the colours.
+    grid : points asked about along each axis.
     """
     order = {label: k for k, label in enumerate(classes)}
     low, high = X.min(axis=0) - 0.05, X.max(axis=0) + 0.05
-    across, up = np.meshgrid(np.linspace(low[0], high[0], GRID), np.linspace(low[1], high[1], GRID))
+    across, up = np.meshgrid(np.linspace(low[0], high[0], grid), np.linspace(low[1], high[1], grid))
     points = np.stack([across.ravel(), up.ravel()], axis=1).astype(np.float32)
     colours = ListedColormap([COLOURS[k % len(COLOURS)] for k in range(len(classes))])
     figure = Figure(figsize=(4.2 * len(predictors), 4.2), layout="constrained")
     panels = figure.subplots(1, len(predictors), squeeze=False, sharey=True)[0]
     for axes, (title, predict) in zip(panels, predictors.items(), strict=True):
-        answers = np.array([order[label] for label in predict(points).tolist()]).reshape(GRID, GRID)
+        answers = np.array([order[label] for label in predict(points).tolist()]).reshape(grid, grid)
         extent = (low[0], high[0], low[1], high[1])
         limits = {"vmin": -0.5, "vmax": len(classes) - 0.5}
         axes.imshow(answers, origin="lower", extent=extent, cmap=colours, alpha=0.45, aspect="equal", **limits)
