@@ -97,6 +97,52 @@ def test_a_bound_that_is_missed_exits_with_1_and_writes_the_model(iris, capsys):
     assert len(load_model(iris / "missed").members_) == 1
 
 
+def test_odd_class_names_columns_in_another_order_and_many_rows(iris, capsys):
+    rng = np.random.default_rng(0)
+    names = ["[/red]", "$5_$9", "|a|", "_x", "日本", "only one"]
+    lines = ["p,q,kind"]
+    for k, name in enumerate(names[:-1]):
+        lines += [f"{k + rng.normal(0, 0.1):.3f},{k % 2},{name}" for _ in range(30)]
+    lines += [f"9,0,{names[-1]}"]
+    (iris / "odd.csv").write_text("\n".join(lines), encoding="utf-8")
+    odd = ["fit", "odd.csv", "--target", "kind", "--theta", "0.8", "--rounds", "2", "--extend", "30", "--out", "odd"]
+    assert run(odd) in (0, 1)
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in names)
+    assert r"| \|a\| |" in (iris / "odd" / "report.md").read_text(encoding="utf-8")
+    turned = [",".join(reversed(line.split(","))) for line in lines]
+    (iris / "turned.csv").write_text("\n".join(turned + turned[1:] * 80), encoding="utf-8")
+    assert run(["evaluate", "odd", "turned.csv", "--target", "kind"]) == 0
+    assert "12,231 rows" in capsys.readouterr().out  # all of them: a file is never sampled
+    (iris / "short.csv").write_text("p,kind\n1,_x\n", encoding="utf-8")
+    assert run(["evaluate", "odd", "short.csv", "--target", "kind"]) == 2
+    assert "feature names" in capsys.readouterr().err
+    (iris / "new.csv").write_text("p,q,kind\n1,1,unseen\n", encoding="utf-8")
+    assert run(["evaluate", "odd", "new.csv", "--target", "kind"]) == 2
+    assert "the target column has labels that the training rows do not have: ['unseen']" in capsys.readouterr().err
+
+
+def test_columns_that_tell_every_row_apart_are_named(iris, capsys):
+    rows = "\n".join(f"id{i},{i % 3},{'ab'[i % 2]}" for i in range(400))
+    (iris / "ids.csv").write_text(f"id,p,kind\n{rows}\n")
+    assert run(["fit", "ids.csv", "--target", "kind", "--theta", "0.5", "--out", "m"]) == 2
+    assert "more than 255 different values: ['id']" in capsys.readouterr().err
+
+
+def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch):
+    from worstclass.cli.progress import RichProgress
+
+    def interrupt(self, booster, record):
+        if record.round == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(RichProgress, "on_round_end", interrupt)
+    assert run([*FIT, "--theta", "0.8"]) == 1
+    assert "interrupted: the 2 finished rounds are kept" in capsys.readouterr().out
+    assert len(load_model(iris / "model").members_) == 2
+    assert "boosting ended early, 4 rounds were planned" in (iris / "model" / "report.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -115,6 +161,10 @@ def test_a_bound_that_is_missed_exits_with_1_and_writes_the_model(iris, capsys):
         (["fit", "artificial-balanced", "--thet", "0.8", "--out", "m"], "--theta"),
         (["fit", "artificial-balanced"], "--out"),
         ([*FIT, "--theta", "0.8", "--network", "mlp"], "columns that are not numbers: ['colour']"),
+        ([*FIT, "--theta", "0.8", "--lr", "0.1"], "--lr"),
+        ([*FIT, "--theta", "0.8", "--theta", "0.9"], "given once for each class"),
+        (["fit", "artificial-balanced", "--val-share", "0.2", "--out", "m"], "left out for a named data set"),
+        (["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--out", "iris.csv"], "File exists"),
         (["evaluate", "nowhere", "iris.csv", "--target", "species"], "not a model folder"),
         (["fti"], "fit"),
     ],

@@ -39,11 +39,9 @@ def test_an_unknown_name_is_an_attribute_error():
         worstclass.Booster  # noqa: B018
 
 
-@pytest.mark.parametrize("heavy", ["torch", "sklearn", "pandas", "matplotlib", "rich", "typer", "pydantic"])
+@pytest.mark.parametrize("heavy", ["torch", "sklearn", "pandas", "matplotlib", "rich", "typer", "pydantic", "numpy"])
 def test_importing_the_package_imports_nothing_heavy(heavy):
-    trace = run("-X", "importtime", "-c", "import worstclass")
-    assert "worstclass" in trace
-    assert f"| {heavy}\n" not in trace.replace("|   ", "| ")
+    assert "loaded False" in run("-c", f"import sys, worstclass; print('loaded', {heavy!r} in sys.modules)")
 
 
 @pytest.mark.parametrize("heavy", ["torch", "sklearn", "pandas", "matplotlib", "numpy"])

@@ -77,7 +77,7 @@ def fit(
         int | None, typer.Option(help="Passes without progress before a round is given up.", min=1)
     ] = None,
     weighting: Annotated[Weighting, typer.Option(help="Row weights.")] = Weighting.PER_CLASS_MEAN,
-    start: Annotated[Start, typer.Option(help="Network weights at the start of a round.")] = Start.FRESH,
+    start: Annotated[Start | None, typer.Option(help="Network weights at the start of a round (fresh).")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate of the network.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Rows a step of the network.", min=1)] = None,
     val_share: Annotated[float, typer.Option(help="Share of a file's rows that chooses the prefix of the vote.")] = 0.0,
@@ -103,7 +103,7 @@ def fit(
             "patience": patience,
             "weighting": weighting.value,
         },
-        learner={"lr": lr, "batch_size": batch_size, "start": start.value},
+        learner={"lr": lr, "batch_size": batch_size, "start": None if start is None else start.value},
         val_share=val_share,
         test_share=test_share,
         max_test_rows=max_test_rows,
@@ -137,6 +137,9 @@ def run(arguments: list[str] | None = None) -> int:
         app(args=arguments)
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 0
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        return 130
     except (WorstClassError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         return 2

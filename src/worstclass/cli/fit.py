@@ -16,7 +16,7 @@ from worstclass.cli.progress import RichProgress
 from worstclass.cli.sources import at_most, is_named, load_splits
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
-from worstclass.exceptions import ParameterError, WorstClassWarning
+from worstclass.exceptions import DatasetError, ParameterError, WorstClassWarning
 from worstclass.experiments.run import RunResult
 from worstclass.floors import OTHERS, Floors
 from worstclass.learners.base import WeakLearner
@@ -24,6 +24,9 @@ from worstclass.metrics import ClassReport, class_report
 from worstclass.persistence import save_model
 from worstclass.report.figures import class_weight_figure, save_figure
 from worstclass.report.summary import markdown_report, verdict
+
+#: categories that scikit-learn's histogram gradient boosting takes in one column
+MOST_CATEGORIES = 255
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,9 @@ class FitRequest:
 
 def fit_command(request: FitRequest) -> bool:
     """Fit, write, report; return whether the bound is met."""
-    console = Console(stderr=False)
+    console = Console()
+    request.out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
+    _refuse_idle_options(request)
     splits = load_splits(
         request.data, request.target, val=request.val_share, test=request.test_share, seed=request.seed
     )
@@ -58,7 +63,7 @@ def fit_command(request: FitRequest) -> bool:
     ):
         warnings.simplefilter("always", WorstClassWarning)
         booster.callbacks = [progress]
-        booster.fit(*_pair(splits.train), *_pair(splits.val))
+        interrupted = _fit(booster, splits)
     booster.callbacks = None
     seconds = time.perf_counter() - started
     save_model(booster, request.out)
@@ -68,16 +73,39 @@ def fit_command(request: FitRequest) -> bool:
         class_weight_figure(booster.history_, booster.classes_.tolist()), request.out / "class-weights.png"
     )
     report = request.out / "report.md"
-    report.write_text(markdown_report(result, [figure]))
+    report.write_text(markdown_report(result, [figure]), encoding="utf-8")
+    if interrupted:
+        _say(console, f"interrupted: the {len(booster.members_)} finished rounds are kept", "yellow")
     for warning in caught:
-        console.print(f"warning: {warning.message}", style="yellow", highlight=False, soft_wrap=True)
+        _say(console, f"warning: {warning.message}", "yellow")
     _show(console, result)
-    console.print(f"model:  {request.out}\nreport: {report}", highlight=False, soft_wrap=True)
-    return booster.bound_met_
+    _say(console, f"model:  {request.out}\nreport: {report}")
+    return booster.bound_met_ and not interrupted
+
+
+def _fit(booster: WorstClassBooster, splits: Splits) -> bool:
+    """Fit; return True where the user interrupted it and finished rounds were kept."""
+    try:
+        booster.fit(*_pair(splits.train), *_pair(splits.val))
+    except KeyboardInterrupt:
+        if not hasattr(booster, "members_"):
+            raise
+        return True
+    return False
+
+
+def _refuse_idle_options(request: FitRequest) -> None:
+    """Refuse options of a network where none is trained, instead of ignoring them."""
+    given = [f"--{name.replace('_', '-')}" for name, value in request.learner.items() if value is not None]
+    if given and request.network is None and not is_named(request.data):
+        allowed = "left out unless a network is trained"
+        raise ParameterError(", ".join(given), "fit", allowed=allowed, got=request.data, hint="Add --network mlp.")
 
 
 def _booster(request: FitRequest, splits: Splits) -> WorstClassBooster:
     paper = named_dataset(request.data).settings if is_named(request.data) else {}
+    if request.network is None and not paper:
+        _refuse_many_categories(splits.train.X)
     given = {name: value for name, value in request.booster.items() if value is not None}
     settings = {"theta": _theta(request, splits), "random_state": request.seed, **given}
     return WorstClassBooster(_learner(request, paper.get("learner")), **{**paper.get("booster", {}), **settings})
@@ -90,13 +118,24 @@ def _learner(request: FitRequest, paper: Any) -> WeakLearner:
 
         from worstclass.learners.sklearn_learner import SklearnLearner
 
-        return SklearnLearner(HistGradientBoostingClassifier(categorical_features="from_dtype"))
+        # no early stopping: capacity grows only as far as the edge asks
+        return SklearnLearner(HistGradientBoostingClassifier(categorical_features="from_dtype", early_stopping=False))
     from worstclass.learners.torch_learner import TorchLearner
 
     defaults = dict(paper or {"standardize": True})
     if request.network is not None:
         defaults["module"] = request.network
     return TorchLearner(**{**defaults, **given})
+
+
+def _refuse_many_categories(X: Any) -> None:
+    """Refuse text columns that tell nearly every row apart (names, ids, dates): trees take at most 255 categories."""
+    many = [name for name in X.columns if X[name].dtype == "category" and X[name].nunique() > MOST_CATEGORIES]
+    if many:
+        raise DatasetError(
+            f"Columns of text with more than {MOST_CATEGORIES} different values: {many}. Leave them out of the file if "
+            "they are names, ids or dates, or turn them into numbers."
+        )
 
 
 def _theta(request: FitRequest, splits: Splits) -> float | dict[Any, float]:
@@ -111,7 +150,10 @@ def _theta(request: FitRequest, splits: Splits) -> float | dict[Any, float]:
     floors: dict[Any, float] = {}
     for text in request.theta:
         name, equals, value = text.rpartition("=")
-        floors[labels.get(name, name) if equals else OTHERS] = _number(value)
+        key = labels.get(name, name) if equals else OTHERS
+        if key in floors:
+            raise ParameterError("--theta", "fit", allowed="given once for each class", got=request.theta)
+        floors[key] = _number(value)
     Floors.from_theta(floors, list(labels.values()), owner="fit")
     return floors
 
@@ -150,9 +192,14 @@ def _show(console: Console, result: RunResult) -> None:
     ]
     for title, values in parts:
         if values is not None:
-            console.print(f"\n{title}", style="bold")
-            console.print(str(ClassReport.from_dict(values)), highlight=False, markup=False)
-    console.print(f"\n{verdict(result)}", style="green" if result.bound_met else "red", highlight=False, soft_wrap=True)
+            _say(console, f"\n{title}", "bold")
+            _say(console, str(ClassReport.from_dict(values)))
+    _say(console, f"\n{verdict(result)}", "green" if result.bound_met else "red")
+
+
+def _say(console: Console, text: str, style: str | None = None) -> None:
+    """Print text as it is: class names may look like markup."""
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 def _pair(part: Any) -> tuple[Any, Any]:

@@ -21,6 +21,8 @@ from worstclass.boosting.history import RoundRecord
 
 #: passes between two updates of the line within a round; drawing must not cost what training does
 EVERY = 10
+#: characters of a class's name that are shown in the line
+LONGEST_NAME = 16
 
 
 class RichProgress(Callback):
@@ -30,10 +32,10 @@ class RichProgress(Callback):
         self._console = console
         self._live = console.is_terminal
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[state]}"),
+            TextColumn("{task.fields[state]}", markup=False),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
@@ -75,7 +77,9 @@ class RichProgress(Callback):
         """Move on, and show the vote so far."""
         assert self._plan is not None
         worst = max(range(len(record.vote_errors)), key=lambda k: record.vote_errors[k])
-        self._vote = f"worst class {self._plan.classes[worst]}: {record.vote_errors[worst]:.1%}"
+        name = str(self._plan.classes[worst])
+        name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        self._vote = f"worst class {name}: {record.vote_errors[worst]:.1%}"
         if record.phase == "extend" and record.round == self._plan.n_rounds + 1:
             self._progress.update(
                 self._task, description="adding", total=self._plan.n_rounds + self._plan.max_extra_rounds
@@ -83,7 +87,10 @@ class RichProgress(Callback):
         if self._live:
             self._progress.update(self._task, completed=record.round, state=f"edge {record.edge:.3f}, {self._vote}")
         elif record.round == 1 or record.round % max(1, self._plan.n_rounds // 10) == 0:
+            added = f", {record.round - self._plan.n_rounds} added" if record.phase == "extend" else ""
+            done = min(record.round, self._plan.n_rounds)
             self._console.print(
-                f"round {record.round} of {self._plan.n_rounds}: edge {record.edge:.3f}, vote's {self._vote}",
+                f"round {done} of {self._plan.n_rounds}{added}: edge {record.edge:.3f}, vote's {self._vote}",
                 highlight=False,
+                markup=False,
             )

@@ -24,6 +24,13 @@ def is_named(data: str) -> bool:
 def load_splits(data: str, target: str | None, *, val: float, test: float, seed: int) -> Splits:
     """Load a named data set as it is split, or split the rows of a file."""
     if is_named(data):
+        if target is not None or val:
+            raise ParameterError(
+                "--target, --val-share",
+                "fit",
+                allowed="left out for a named data set, which is split already",
+                got=data,
+            )
         return load_dataset(data, seed=seed)
     part = read_part(data, target)
     return make_splits(part.X, part.y, val=val, test=test, seed=seed)
@@ -49,9 +56,13 @@ def read_part(data: str, target: str | None) -> Part:
 
 
 def at_most(part: Part, n_rows: int, seed: int) -> Part:
-    """Return the part, or an even draw of every class from it."""
+    """Return the part, or a draw of the same share of every class, with at least one row of each."""
     if len(part) <= n_rows:
         return part
-    kept = make_splits(np.arange(len(part)), part.y, test=n_rows / len(part), seed=seed).test
-    assert kept is not None
-    return Part(take_rows(part.X, kept.X), kept.y)
+    rng = np.random.default_rng(seed)
+    kept = []
+    for label in np.unique(part.y):
+        rows = np.flatnonzero(part.y == label)
+        kept.append(rng.permutation(rows)[: max(1, round(n_rows * len(rows) / len(part)))])
+    index = np.sort(np.concatenate(kept))
+    return Part(take_rows(part.X, index), part.y[index])

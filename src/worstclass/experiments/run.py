@@ -48,6 +48,7 @@ class RunResult(pydantic.BaseModel):
     seconds: float
     n_rounds: int
     n_extra_rounds: int
+    n_members: int
     n_members_used: int
     gamma: float
     theta: dict[str, float]
@@ -81,6 +82,7 @@ class RunResult(pydantic.BaseModel):
             seconds=seconds,
             n_rounds=booster.n_rounds_,
             n_extra_rounds=sum(record.phase == "extend" for record in booster.history_),
+            n_members=len(booster.members_),
             n_members_used=booster.n_members_used_,
             gamma=booster.gamma_,
             theta={str(label): floor for label, floor in zip(booster.classes_, booster.theta_, strict=True)},
@@ -96,14 +98,14 @@ class RunResult(pydantic.BaseModel):
     def write(self, folder: Path) -> Path:
         """Write ``run.json`` into a folder."""
         file = folder / "run.json"
-        file.write_text(json.dumps(self.model_dump(), indent=1) + "\n")
+        file.write_text(json.dumps(self.model_dump(), indent=1) + "\n", encoding="utf-8")
         return file
 
     @classmethod
     def read(cls, folder: Path) -> RunResult:
         """Read ``run.json`` from a folder."""
         try:
-            return cls.model_validate_json((folder / "run.json").read_text())
+            return cls.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
         except (OSError, pydantic.ValidationError) as error:
             raise ModelFormatError(f"{folder / 'run.json'} cannot be read: {error}") from None
 

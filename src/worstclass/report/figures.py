@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import numpy.typing as npt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from worstclass.boosting.history import RoundRecord
 
 #: colours that stay apart for people with colour blindness (Okabe and Ito), repeated for more classes
+LINES = ("-", "--", ":")
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 
 
@@ -25,13 +28,17 @@ def class_weight_figure(history: Sequence[RoundRecord], classes: Sequence[Any]) 
     weights = np.array([record.class_weight for record in history])
     rounds = np.arange(1, len(history) + 1)
     for k, label in enumerate(classes):
-        axes.plot(rounds, weights[:, k], color=COLOURS[k % len(COLOURS)], label=f"{label}", linewidth=1.5)
+        line = LINES[k // len(COLOURS) % len(LINES)]
+        marker = "o" if len(history) < 10 else None
+        colour = COLOURS[k % len(COLOURS)]
+        axes.plot(rounds, weights[:, k], color=colour, linestyle=line, marker=marker, label=_as_text(label))
     added = [record.round for record in history if record.phase == "extend"]
     if added:
         axes.axvspan(added[0] - 0.5, added[-1] + 0.5, color="0.9", zorder=0)
         axes.text(added[0], 0.98, " added", transform=axes.get_xaxis_transform(), va="top", fontsize=8, color="0.4")
     axes.set(xlabel="round", ylabel="class weight", ylim=(0, None), xlim=(0.5, len(history) + 0.5))
-    if len(classes) <= 12:
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if len(classes) <= 20:
         axes.legend(title="class", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     axes.spines[["top", "right"]].set_visible(False)
     return figure
@@ -68,7 +75,9 @@ def decision_region_figure(
         axes.imshow(answers, origin="lower", extent=extent, cmap=colours, alpha=0.45, aspect="equal", **limits)
         for label, k in order.items():
             rows = X[y == label]
-            axes.scatter(rows[:, 0], rows[:, 1], s=7, color=colours(k), edgecolor="white", linewidth=0.3, label=label)
+            axes.scatter(
+                rows[:, 0], rows[:, 1], s=7, color=colours(k), edgecolor="white", linewidth=0.3, label=_as_text(label)
+            )
         axes.set_title(title)
         axes.set(xticks=[], yticks=[])
     panels[-1].legend(title="class", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
@@ -78,5 +87,13 @@ def decision_region_figure(
 def save_figure(figure: Figure, file: Path) -> Path:
     """Write a figure as PNG."""
     FigureCanvasAgg(figure)
-    figure.savefig(file, dpi=150)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # names in any script
+        figure.savefig(file, dpi=150)
     return file
+
+
+def _as_text(label: Any) -> str:
+    """Return a class name that matplotlib shows as it is: no formulas, and no hidden legend entries."""
+    text = str(label).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text

@@ -8,18 +8,28 @@ from pathlib import Path
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport
 
+#: classes that a sentence names one by one
+MOST_NAMED = 10
+
 
 def verdict(result: RunResult) -> str:
     """Say in a sentence whether every class meets its floor on the training rows."""
-    rounds = (
-        f"{result.n_rounds} rounds"
-        if not result.n_extra_rounds
-        else (f"{result.n_rounds} rounds and {result.n_extra_rounds} added ones")
-    )
     if result.bound_met:
-        return f"Bound met: after {rounds} the vote errs on less than 1 - theta of every class of the training rows."
-    parts = [f"{label} ({short} rows short)" for label, short in result.shortfall.items()]
-    return f"Bound NOT met: the vote of {result.n_members_used} members misses it for {', '.join(parts)}."
+        return f"Bound met: {_vote(result)} errs on less than 1 - theta of every class of the training rows."
+    parts = [f"{label} ({short} rows short)" for label, short in list(result.shortfall.items())[:MOST_NAMED]]
+    more = f" and {len(result.shortfall) - MOST_NAMED} more" if len(result.shortfall) > MOST_NAMED else ""
+    return f"Bound NOT met: {_vote(result)} misses it for {', '.join(parts)}{more}."
+
+
+def _vote(result: RunResult) -> str:
+    used = f"the vote of {result.n_members_used} members"
+    if result.n_members_used < result.n_members:
+        used = (
+            f"the vote of the first {result.n_members_used} of {result.n_members} members, chosen on validation rows,"
+        )
+    if result.n_members < result.n_rounds:
+        return f"{used} (boosting ended early, {result.n_rounds} rounds were planned)"
+    return f"{used} (of which {result.n_extra_rounds} were added after T)" if result.n_extra_rounds else used
 
 
 def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
@@ -40,8 +50,9 @@ def _table(report: ClassReport) -> list[str]:
     head = "| class | error | wrong | rows |" + (" floor | met |" if with_floor else "")
     lines = [head, "|---" * (6 if with_floor else 4) + "|"]
     for row in report.rows:
+        name = row.name.replace("|", r"\|")
         error = "absent" if row.error is None else f"{row.error:.1%}"
-        line = f"| {row.name} | {error} | {row.total - row.correct} | {row.total} |"
+        line = f"| {name} | {error} | {row.total - row.correct} | {row.total} |"
         if with_floor:
             met = {True: "yes", False: "**no**", None: "-"}[row.meets_floor]
             line += f" {row.floor:.1%} | {met} |"
