@@ -189,6 +189,16 @@ class TestExtension:
             np.testing.assert_allclose(record.class_weight, expected)
             assert record.regret is None
 
+    def test_half_of_a_missed_class_s_weight_goes_to_the_rows_lost_by_the_fewest_votes(self):
+        # After three rounds rows 0 and 1 of class 0 are lost 0:3, rows 2 and 3 are lost 1:2. With theta 0 the class is
+        # short of one row, so the two rows lost by one vote share half of its weight.
+        script = [[wrong_on(0, 1, 2)], [wrong_on(0, 1, 3)], [wrong_on(0, 1, 2, 3)], [RIGHT]]
+        model = quietly(booster(script, theta=0.0, extend=1, gamma=0.05), X, Y)
+        w = np.array(model.history_[-1].class_weight)
+        assert w[0] > w[1]
+        expected = w[Y] / 4 * np.where(Y == 0, 0.5, 1) + np.where(np.isin(np.arange(12), [2, 3]), w[0] / 4, 0)
+        np.testing.assert_allclose(model.learner_.training_.sample_weights[-1], 12 * expected)
+
     def test_weights_stay_bounded_however_long_a_class_is_missed(self):
         state = VoteDrivenWeights.start(3)
         for _ in range(10_000):

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.extension import VoteDrivenWeights
+from worstclass.boosting.extension import VoteDrivenWeights, focused_row_weight
 from worstclass.boosting.hedge import FloatArray, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import UnmetEdge, best_prefix, missed_bound_message
@@ -152,7 +152,7 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         """Run the T rounds of Algorithm 1; return False where a round could not reach its edge."""
         for _ in range(run.plan.n_rounds):
             w = run.hedge.weights
-            h = self._weak_learn(run, w, "boost")
+            h = self._weak_learn(run, w, run.row_weight(w), "boost")
             if h is None or not h.reached:
                 self._end_early(run, w, h)
                 return False
@@ -169,7 +169,7 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
                 return
             driven = driven.update(missed, run.plan.eta)
             w = driven.weights
-            h = self._weak_learn(run, w, "extend")
+            h = self._weak_learn(run, w, focused_row_weight(w, run), "extend")
             if h is None or not h.reached:
                 return
             self._tell("on_round_end", run.enlist(h, w, "extend"))
@@ -260,10 +260,10 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         rows = self._check_X(X_val, reset=False)
         return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
 
-    def _weak_learn(self, run: BoostingRun, w: FloatArray, phase: str) -> RoundResult | None:
+    def _weak_learn(self, run: BoostingRun, w: FloatArray, row_weight: FloatArray, phase: str) -> RoundResult | None:
         """Train one member; None where its network broke down after earlier rounds had been finished."""
         try:
-            return run.weak_learn(w, phase)
+            return run.weak_learn(w, row_weight, phase)
         except ModuleError:
             if not run.members:
                 raise

@@ -139,8 +139,8 @@ class BoostingRun:
         """Number of the round to come."""
         return len(self.members) + 1
 
-    def weak_learn(self, w: FloatArray, phase: str) -> RoundResult:
-        """Train one member with the class weights ``w`` until its edge is reached, or cannot be."""
+    def weak_learn(self, w: FloatArray, row_weight: FloatArray, phase: str) -> RoundResult:
+        """Train one member on weighted rows until its edge under the class weights ``w`` is reached, or cannot be."""
         number = self.next_round
         totals = self.labels.totals
 
@@ -153,7 +153,7 @@ class BoostingRun:
         on_pass = None if self.on_pass is None else report
         judge = Judge(self.labels, w, quota, needed, self.max_epochs, self.patience, on_pass)
         started = time.perf_counter()
-        trained = self.training.train(self._row_weight(w), judge, self.seeds.seed(1, number))
+        trained = self.training.train(row_weight, judge, self.seeds.seed(1, number))
         assert judge.best is not None
         return RoundResult(trained, judge.best, judge.reached, time.perf_counter() - started)
 
@@ -199,7 +199,7 @@ class BoostingRun:
         correct = count_correct(labels.index, self.val_tally.winners, labels.n_classes)
         return {"val_totals": tuple(labels.totals.tolist()), "vote_val_correct": tuple(correct.tolist())}
 
-    def _row_weight(self, class_weight: FloatArray) -> FloatArray:
+    def row_weight(self, class_weight: FloatArray) -> FloatArray:
         """Return the weight of each training row, of mean 1."""
         weight = WEIGHTINGS[self.weighting](class_weight, self.labels.totals)[self.labels.index]
         return np.asarray(weight / weight.mean(), dtype=np.float64)
