@@ -21,7 +21,9 @@ LEARNERS = [
 ]
 
 
-@parametrize_with_checks([WorstClassBooster(learner, 0.9, n_rounds=3, max_epochs=60) for learner in LEARNERS])
+@parametrize_with_checks(
+    [WorstClassBooster(learner, 0.9, gamma=0.4995, n_rounds=3, max_epochs=60) for learner in LEARNERS]
+)
 @pytest.mark.filterwarnings("ignore::worstclass.exceptions.WorstClassWarning")
 def test_the_booster_is_a_scikit_learn_classifier(estimator, check):
     with warnings.catch_warnings():
