@@ -79,9 +79,6 @@ def table(results: dict[str, list[dict]]) -> str:
         f"theta {THETA}, gamma {GAMMA} (T = 326), MLP 2-1024-512-5, Adam at {LR}. "
         "No classifier has a worst-class error below 20.6% here. The paper reports 28.1% (test) for its boosting.",
         "",
-        "The faithful setting depends strongly on its one initial state: with all rounds started from it and all rows in "
-        "one batch, members come in few kinds, and rows are lost to the vote by a hundred votes or more.",
-        "",
     ]
     for setting, draws in results.items():
         options = {name: value for name, value in SETTINGS[setting].items() if name != "draws"}
