@@ -103,7 +103,8 @@ def table(results: dict[str, list[dict]]) -> str:
         met = sum(result["bound_met"] for result in draws)
         lines += [
             "",
-            f"Run so far: {len(draws)} of {SETTINGS[setting]['draws']} draws. Bound met in {met} of them. Worst-class test error: mean {statistics.mean(worst):.1%} "
+            f"Run so far: {len(draws)} of {SETTINGS[setting]['draws']} draws. Bound met in {met} of them. "
+            f"Worst-class test error: mean {statistics.mean(worst):.1%} "
             f"({min(worst):.1%} to {max(worst):.1%}); after T rounds {statistics.mean(at_T_worst):.1%}.",
             "",
         ]
