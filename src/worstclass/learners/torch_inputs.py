@@ -159,8 +159,7 @@ class _AsLists(torch.utils.data.Sampler[list[int]]):
 class TorchEncoder(Encoder):
     """Turns arrays into tensors of the row shape that training saw; numbers become floats batch by batch.
 
-    Images go through the network with their channels last in memory, which convolutions run faster on (measured on a
-    CPU: 0.6 of the time in training, 0.4 in evaluation).
+    Images go through the network with their channels last in memory, which convolutions run faster on.
 
     ``mean`` and ``std`` are set where the learner standardises columns. Images (three or more dimensions) of
     type uint8 are scaled to [0, 1].
