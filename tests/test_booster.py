@@ -10,8 +10,9 @@ import pytest
 from scripted import ScriptedLearner, numbered_rows
 
 from worstclass import Callback, WorstClassBooster
-from worstclass.boosting.extension import VoteDrivenWeights
+from worstclass.boosting.extension import VoteDrivenWeights, VoteGaps
 from worstclass.exceptions import UnmetBoundWarning, UnmetEdgeWarning, WeakLearningError
+from worstclass.floors import Floors
 
 # three classes of four rows each
 Y = np.repeat([0, 1, 2], 4)
@@ -189,15 +190,43 @@ class TestExtension:
             np.testing.assert_allclose(record.class_weight, expected)
             assert record.regret is None
 
-    def test_half_of_a_missed_class_s_weight_goes_to_the_rows_lost_by_the_fewest_votes(self):
-        # After three rounds rows 0 and 1 of class 0 are lost 0:3, rows 2 and 3 are lost 1:2. With theta 0 the class is
-        # short of one row, so the two rows lost by one vote share half of its weight.
-        script = [[wrong_on(0, 1, 2)], [wrong_on(0, 1, 3)], [wrong_on(0, 1, 2, 3)], [RIGHT]]
-        model = quietly(booster(script, theta=0.0, extend=1, gamma=0.05), X, Y)
-        w = np.array(model.history_[-1].class_weight)
-        assert w[0] > w[1]
-        expected = w[Y] / 4 * np.where(Y == 0, 0.5, 1) + np.where(np.isin(np.arange(12), [2, 3]), w[0] / 4, 0)
-        np.testing.assert_allclose(model.learner_.training_.sample_weights[-1], 12 * expected)
+    def test_an_added_round_lets_go_of_what_is_lost_most(self):
+        # Row 0 of class 0 is lost 0:3, rows 1 to 3 are lost 1:2. At theta 0.5 the class needs three rows and may spare a
+        # tenth of one, rounded up: it keeps all four. At theta 0 it needs one and spares one.
+        for theta, kept in ((0.5, [0, 1, 2, 3]), (0.0, [1, 2])):
+            counts = np.array([[0, 3, 0], [1, 2, 0], [1, 2, 0], [1, 2, 0]] + [[0, 3, 0]] * 4 + [[0, 0, 3]] * 4)
+            gaps = VoteGaps.of(counts, Y, Floors.from_theta(theta, [0, 1, 2]).vote_quota(np.array([4, 4, 4])))
+            np.testing.assert_array_equal(gaps.lead, [-3, -1, -1, -1, 3, 3, 3, 3, 3, 3, 3, 3])
+            np.testing.assert_array_equal(np.flatnonzero(gaps.kept[:4]), kept)
+            np.testing.assert_array_equal(np.flatnonzero(gaps.lost), kept)
+
+    def test_the_weight_of_a_class_is_shifted_within_it(self):
+        # leads of class 0: 9, 1, 0, -5; it needs two rows and spares one. Of 100 votes, a lead of 2 is close.
+        counts = np.array([[50, 41, 0], [50, 49, 0], [50, 50, 0], [45, 50, 0]] + [[0, 90, 10]] * 4 + [[0, 0, 100]] * 4)
+        gaps = VoteGaps.of(counts, Y, np.array([2, 2, 2]))
+        weight = gaps.row_weight(np.repeat([2.0, 0.5, 0.5], 4), Y, n_votes=100)
+        half = 8 / 2  # of class 0's weight 8
+        np.testing.assert_allclose(weight[:4], [half / 3, half / 3 + half / 2, half / 3 + half / 2, 0])
+        np.testing.assert_allclose(weight[4:8].sum(), 2)
+        assert (weight[4:] > 0).sum() == 6  # three rows kept of each class, none close: shared evenly
+        np.testing.assert_allclose(weight[4:][weight[4:] > 0], 2 / 3)
+
+    def test_an_added_member_is_trained_on_until_it_mends_enough(self):
+        # class 0 needs rows 1 to 3 back; the first pass of the added round reaches the edge with only one of them
+        passes = [wrong_on(1, 2), wrong_on(1), RIGHT, wrong_on(1)]
+        model = quietly(booster([*self.outvoted, passes], extend=1, patience=1000), X, Y)
+        assert model.history_[3].epochs == 3
+        weight = model.learner_.training_.sample_weights[3]
+        w = np.array(model.history_[3].class_weight)
+        np.testing.assert_allclose(weight.reshape(3, 4).sum(axis=1), 12 * w)  # a class as a whole weighs what it did
+        assert weight[1] == weight[2] == weight[3] > weight[0]  # three rows are lost; row 0 is safe
+        assert model.history_[3].member_correct == (4, 4, 4)
+
+    def test_once_the_edge_is_reached_mending_has_a_tenth_of_the_patience(self):
+        passes = [wrong_on(1, 2, 3), wrong_on(1, 2), *[wrong_on(1, 2, 3)] * 30]
+        model = quietly(booster([*self.outvoted, passes], extend=1, patience=50), X, Y)
+        assert model.history_[3].epochs == 5
+        assert model.history_[3].member_correct == (2, 4, 4)  # the pass that mended most is the one that votes
 
     def test_weights_stay_bounded_however_long_a_class_is_missed(self):
         state = VoteDrivenWeights.start(3)

@@ -13,12 +13,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.extension import VoteDrivenWeights, focused_row_weight
+from worstclass.boosting.extension import VoteDrivenWeights, mending
 from worstclass.boosting.hedge import FloatArray, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import UnmetEdge, best_prefix, missed_bound_message
 from worstclass.boosting.problem import Labels, known_labels, training_labels
-from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, RoundResult
+from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, Mending, RoundResult
 from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import (
@@ -169,7 +169,8 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
                 return
             driven = driven.update(missed, run.plan.eta)
             w = driven.weights
-            h = self._weak_learn(run, w, focused_row_weight(w, run), "extend")
+            row_weight, to_mend = mending(run, w)
+            h = self._weak_learn(run, w, row_weight, "extend", to_mend)
             if h is None or not h.reached:
                 return
             self._tell("on_round_end", run.enlist(h, w, "extend"))
@@ -260,10 +261,12 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         rows = self._check_X(X_val, reset=False)
         return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
 
-    def _weak_learn(self, run: BoostingRun, w: FloatArray, row_weight: FloatArray, phase: str) -> RoundResult | None:
+    def _weak_learn(
+        self, run: BoostingRun, w: FloatArray, row_weight: FloatArray, phase: str, to_mend: Mending | None = None
+    ) -> RoundResult | None:
         """Train one member; None where its network broke down after earlier rounds had been finished."""
         try:
-            return run.weak_learn(w, row_weight, phase)
+            return run.weak_learn(w, row_weight, phase, to_mend)
         except ModuleError:
             if not run.members:
                 raise

@@ -1,11 +1,16 @@
-"""Rounds beyond T, for a vote that misses the bound: which classes they weigh, and which rows of them.
+"""Rounds added after T, while the vote misses the bound.
 
-Theorem 1 assumes that a class missed by the vote is missed by more than half of the members. That can be false, so
-the vote can end at or above ``1 - theta`` although every round reached its edge. The rounds added then ask the vote
-itself: a class gains weight for as long as the vote misses it and loses it again once the vote does not. The weights
-forget, so that a class that has been mended does not go on taking votes from the others. Within a missed class, half of
-its weight goes to the rows by which it can be mended: those that the vote loses by the fewest votes, twice as many as
-the class is short of.
+The theorem's proof assumes that a class missed by the vote is missed by more than half of the members. That can be
+false, so the vote can end at or above ``1 - theta`` although every round reached its edge. The rounds added then ask
+the vote itself, twice.
+
+Class by class: a class gains weight for as long as the vote misses it and loses it again once the vote does not. The
+weights forget, so that a class that has been mended does not go on taking votes from the others.
+
+Row by row: a class may err on some of its rows, so each class lets go of those that the vote loses by the most, and the
+member is trained on the rest. Half of a class's weight goes to the rows that are lost, or won by next to nothing.
+A member of such a round must reach its edge, as always, and is then trained on until it has most of the lost rows right
+that the missed classes need: only such votes close the gap.
 """
 
 from __future__ import annotations
@@ -15,15 +20,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from worstclass.boosting.hedge import BoolArray, FloatArray
-from worstclass.boosting.rounds import BoostingRun
+from worstclass.boosting.rounds import BoostingRun, Mending
 from worstclass.floors import IntArray
 
 #: how far a log-weight can rise above that of a class which the vote meets: weights differ by e^2 at the most
 LIMIT = 2.0
-#: share of the weight of a missed class that goes to its narrowly lost rows
+#: share of a class's weight that goes to its close rows
 FOCUS = 0.5
-#: narrowly lost rows attended to, for each row that a class is short of
-ROWS_PER_SHORT_ROW = 2
+#: a row is close when its lead is at most this share of the votes
+CLOSE = 0.02
+#: share of the rows which a class may have wrong that it keeps all the same, so that there is a choice
+SPARE = 0.1
+#: share of the lost rows needed by the missed classes that a member should have right
+ENOUGH = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,25 +70,56 @@ class VoteDrivenWeights:
         return np.asarray(scaled / scaled.sum(), dtype=np.float64)
 
 
-def focused_row_weight(weight: FloatArray, run: BoostingRun) -> FloatArray:
-    """Return the weight of each training row, of mean 1, with a focus on what the vote loses narrowly.
+@dataclass(frozen=True, eq=False)
+class VoteGaps:
+    """By how much the vote has each training row right, and which rows each class needs to meet the bound.
 
-    The weight of a class as a whole stays as it is.
+    Attributes
+    ----------
+    lead : votes of the row's own class beyond those of the strongest other; negative where the row is lost.
+    kept : rows that their class does not let go of.
     """
-    rows = run.row_weight(weight)
-    for k in np.flatnonzero(run.shortfall > 0):
-        members = run.labels.index == k
-        focus = narrowly_lost(run, int(k))
-        total = rows[members].sum()
-        rows[members] *= 1 - FOCUS
-        rows[focus] += FOCUS * total / len(focus)
-    return rows
+
+    lead: IntArray
+    kept: BoolArray
+
+    @classmethod
+    def of(cls, counts: IntArray, index: IntArray, quota: IntArray) -> VoteGaps:
+        """Look at the votes ``counts`` (n, K) on rows of the classes ``index``; ``quota`` of a class must be right."""
+        rows = np.arange(len(index))
+        others = counts.copy()
+        others[rows, index] = -1
+        lead = counts[rows, index] - others.max(axis=1)
+        kept = np.zeros(len(index), dtype=bool)
+        for k, needed in enumerate(quota):
+            of_class = np.flatnonzero(index == k)
+            spare = int(np.ceil(SPARE * (len(of_class) - needed)))
+            nearest = np.argsort(-lead[of_class], kind="stable")
+            kept[of_class[nearest[: int(needed) + spare]]] = True
+        return cls(lead, kept)
+
+    @property
+    def lost(self) -> BoolArray:
+        """Rows that are needed and not won; a tie may go either way."""
+        return self.kept & (self.lead <= 0)
+
+    def row_weight(self, row_weight: FloatArray, index: IntArray, n_votes: int) -> FloatArray:
+        """Shift the weights of rows within their class; the weight of a class as a whole stays as it is."""
+        shifted = np.zeros_like(row_weight)
+        close = self.kept & (self.lead <= CLOSE * n_votes)
+        for k in np.unique(index):
+            of_class = index == k
+            kept, focus = of_class & self.kept, of_class & close
+            share = FOCUS if focus.any() else 0.0
+            total = row_weight[of_class].sum()
+            shifted[kept] += (1 - share) * total / kept.sum()
+            shifted[focus] += share * total / max(focus.sum(), 1)
+        return shifted
 
 
-def narrowly_lost(run: BoostingRun, k: int) -> IntArray:
-    """Return the rows of class k that the vote loses by the fewest votes, at most twice as many as k is short of."""
-    lost = np.flatnonzero((run.labels.index == k) & (run.tally.winners != k))
-    counts = run.tally.counts[lost]
-    deficit = counts.max(axis=1) - counts[:, k]
-    nearest = np.argsort(deficit, kind="stable")[: ROWS_PER_SHORT_ROW * int(run.shortfall[k])]
-    return np.asarray(lost[nearest], dtype=np.int64)
+def mending(run: BoostingRun, w: FloatArray) -> tuple[FloatArray, Mending]:
+    """Return the row weights of an added round, and what its member has to mend."""
+    index = run.labels.index
+    gaps = VoteGaps.of(run.tally.counts.astype(np.int64), index, run.floors.vote_quota(run.labels.totals))
+    lost = {int(k): np.flatnonzero(gaps.lost & (index == k)) for k in np.flatnonzero(run.shortfall > 0)}
+    return gaps.row_weight(run.row_weight(w), index, run.tally.n_votes), Mending(lost, ENOUGH)

@@ -26,22 +26,35 @@ WEIGHTINGS: dict[str, Callable[[FloatArray, IntArray], FloatArray]] = {
 
 
 @dataclass(frozen=True, eq=False)
+class Mending:
+    """What the member of an added round is to mend: rows that the vote loses, by the class that needs them."""
+
+    lost: dict[int, IntArray]
+    enough: float
+
+    def share(self, predictions: IntArray) -> float:
+        """Return the share of the lost rows that some answers have right, each class counting alike."""
+        shares = [float((predictions[rows] == k).mean()) for k, rows in self.lost.items() if len(rows)]
+        return sum(shares) / len(shares) if shares else 1.0
+
+
+@dataclass(frozen=True, eq=False)
 class Judged:
-    """A pass, judged: right answers and floors met by class, and the edge."""
+    """A pass, judged: right answers and floors met by class, the edge, and the share of what is to be mended."""
 
     correct: IntArray
     met: BoolArray
     edge: float
     nearness: float
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """The edge first; among equal edges, how near the classes are to their floors."""
-        return self.edge, self.nearness
+    mended: float = 1.0
 
 
 class Judge:
-    """Says after each pass whether the member reaches the edge, is still getting better, or is stuck."""
+    """Says after each pass whether the member is good enough, is still getting better, or is stuck.
+
+    Good enough: it reaches the edge and, in an added round, mends enough. Once the edge is reached, mending has a tenth
+    of ``patience`` left.
+    """
 
     def __init__(
         self,
@@ -52,6 +65,7 @@ class Judge:
         max_epochs: int,
         patience: int,
         on_pass: Callable[[int, Judged], None] | None,
+        mending: Mending | None = None,
     ) -> None:
         self._labels = labels
         self._class_weight = class_weight
@@ -60,8 +74,10 @@ class Judge:
         self._max_epochs = max_epochs
         self._patience = patience
         self._on_pass = on_pass
+        self._mending = mending
         self._epoch = 0
         self._since_progress = 0
+        self._since_reached = 0
         self.best: Judged | None = None
 
     def __call__(self, predictions: IntArray) -> Verdict:
@@ -71,24 +87,41 @@ class Judge:
         if self._on_pass is not None:
             self._on_pass(self._epoch, judged)
         progress = self.best is None or judged.edge > self.best.edge
-        better = self.best is None or judged.rank > self.best.rank
+        better = self.best is None or self._rank(judged) > self._rank(self.best)
         self._since_progress = 0 if progress else self._since_progress + 1
-        over = self._since_progress >= self._patience or self._epoch >= self._max_epochs
-        if not better:
-            return Verdict.GIVE_UP if over else Verdict.GO_ON
-        self.best = judged
-        return Verdict.DONE if self.reached or over else Verdict.KEEP
+        if better:
+            self.best = judged
+        self._since_reached += self.reached
+        if self._good_enough or self._over:
+            return Verdict.DONE if better else Verdict.GIVE_UP
+        return Verdict.KEEP if better else Verdict.GO_ON
 
     @property
     def reached(self) -> bool:
         """Whether the best pass reaches the edge."""
         return self.best is not None and self.best.edge >= self._needed_edge
 
+    @property
+    def _good_enough(self) -> bool:
+        assert self.best is not None
+        return self.reached and (self._mending is None or self.best.mended >= self._mending.enough)
+
+    @property
+    def _over(self) -> bool:
+        if self._epoch >= self._max_epochs:
+            return True
+        return self._since_reached >= self._patience / 10 if self.reached else self._since_progress >= self._patience
+
+    def _rank(self, judged: Judged) -> tuple[float, float, float, float]:
+        """Order passes: by the edge as far as it is needed, then by what is mended, then by nearness to the floors."""
+        return min(judged.edge, self._needed_edge), judged.mended, judged.edge, judged.nearness
+
     def _look(self, predictions: IntArray) -> Judged:
         correct = count_correct(self._labels.index, predictions, self._labels.n_classes)
         met = correct >= self._quota
         nearness = float((np.minimum(correct, self._quota) / np.maximum(self._quota, 1)).sum())
-        return Judged(correct, met, edge(self._class_weight, met), nearness)
+        mended = 1.0 if self._mending is None else self._mending.share(predictions)
+        return Judged(correct, met, edge(self._class_weight, met), nearness, mended)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +172,9 @@ class BoostingRun:
         """Number of the round to come."""
         return len(self.members) + 1
 
-    def weak_learn(self, w: FloatArray, row_weight: FloatArray, phase: str) -> RoundResult:
+    def weak_learn(
+        self, w: FloatArray, row_weight: FloatArray, phase: str, mending: Mending | None = None
+    ) -> RoundResult:
         """Train one member on weighted rows until its edge under the class weights ``w`` is reached, or cannot be."""
         number = self.next_round
         totals = self.labels.totals
@@ -151,7 +186,7 @@ class BoostingRun:
 
         quota, needed = self.floors.member_quota(totals), self.plan.needed_edge
         on_pass = None if self.on_pass is None else report
-        judge = Judge(self.labels, w, quota, needed, self.max_epochs, self.patience, on_pass)
+        judge = Judge(self.labels, w, quota, needed, self.max_epochs, self.patience, on_pass, mending)
         started = time.perf_counter()
         trained = self.training.train(row_weight, judge, self.seeds.seed(1, number))
         assert judge.best is not None
