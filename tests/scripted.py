@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from worstclass.learners.base import BestPass, Member, Trained, Training, WeakLearner
+from worstclass.learners.base import BestPass, Member, Pass, Trained, Training, WeakLearner
 from worstclass.learners.sklearn_learner import ArrayInputs, SklearnEncoder
 
 
@@ -35,7 +35,7 @@ class ScriptedTraining(Training):
         best = BestPass(stop)
         for answers in passes:
             member = ScriptedMember(np.asarray(answers))
-            if best.judge(member.predict(self.inputs), lambda member=member: member):
+            if best.judge(Pass(member.predict(self.inputs), member.predict, lambda member=member: member)):
                 break
         return best.result()
 

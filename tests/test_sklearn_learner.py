@@ -119,12 +119,12 @@ def test_warm_started_iterations_equal_one_fit_of_the_same_length():
     training = learner.bind(X, y, 3, seed=0)
     seen = []
 
-    def stop(answers):
-        seen.append(answers)
+    def stop(done):
+        seen.append(done.predictions)
         return Verdict.GO_ON
 
     training.train(np.ones(len(y)), stop, seed=5)
-    member_seed = training.train(np.ones(len(y)), lambda answers: Verdict.DONE, seed=5).member.estimator.random_state
+    member_seed = training.train(np.ones(len(y)), lambda done: Verdict.DONE, seed=5).member.estimator.random_state
     direct = HistGradientBoostingClassifier(max_iter=6, random_state=member_seed).fit(X, y, np.ones(len(y)))
     assert len(seen) == 6
     np.testing.assert_array_equal(seen[-1], direct.predict(X))
@@ -134,7 +134,7 @@ def test_depth_stops_growing_when_the_tree_does():
     X, y = load_iris(return_X_y=True)
     depths = []
     training = SklearnLearner(DecisionTreeClassifier(), bootstrap=False).bind(X, y, 3, seed=0)
-    training.train(np.ones(len(y)), lambda answers: depths.append(1) or Verdict.GO_ON, seed=0)
+    training.train(np.ones(len(y)), lambda done: depths.append(1) or Verdict.GO_ON, seed=0)
     full = DecisionTreeClassifier().fit(X, y).get_depth()
     assert full <= len(depths) <= full + 3
 

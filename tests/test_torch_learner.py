@@ -59,8 +59,8 @@ def train_for(training, n_passes, *, seed=0, weight=None):
     """Train a member for a number of passes; return it with the answers after each."""
     seen = []
 
-    def stop(answers):
-        seen.append(answers)
+    def stop(done):
+        seen.append(done.predictions)
         return Verdict.DONE if len(seen) == n_passes else Verdict.GO_ON
 
     weight = np.ones(len(training.y)) if weight is None else weight
@@ -241,8 +241,8 @@ class TestEvaluation:
         training = learner().bind(X, codes, 3, seed=0)
         seen = []
 
-        def stop(answers):
-            seen.append(answers)
+        def stop(done):
+            seen.append(done.predictions)
             return [Verdict.GO_ON, Verdict.KEEP, Verdict.GO_ON, Verdict.GIVE_UP][len(seen) - 1]
 
         trained = training.train(np.ones(len(y)), stop, seed=0)

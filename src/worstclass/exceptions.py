@@ -14,7 +14,8 @@
 
     WorstClassWarning (UserWarning)
     ├── UnmetEdgeWarning                   boosting ended early, the finished rounds are kept
-    └── UnmetBoundWarning                  the vote misses the training bound
+    ├── UnmetBoundWarning                  the vote misses the training bound
+    └── BudgetSpentWarning                 passes or time were up; the finished rounds are kept
 
 Messages say which parameter, what is allowed, what came, and what to do.
 """
@@ -119,6 +120,10 @@ class UnmetEdgeWarning(WorstClassWarning):
 
 class UnmetBoundWarning(WorstClassWarning):
     """The vote of the ensemble misses the training bound for at least one class."""
+
+
+class BudgetSpentWarning(WorstClassWarning):
+    """The budget of passes or time was spent before the rounds were done. The finished rounds are kept."""
 
 
 def _rebuild_error(kind: type[WorstClassError], args: tuple[Any, ...], values: dict[str, Any]) -> WorstClassError:

@@ -6,7 +6,7 @@ class without a row has no error; it is masked, listed as absent and never count
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,13 @@ class ClassCounts:
     def _require_rows(self) -> None:
         if not self.total.any():
             raise DataError("There is no row to count: every class is absent. Pass at least one row.")
+
+
+#: errors by which a choice can be made on validation rows
+SELECTION: Mapping[str, Callable[[ClassCounts], float]] = {
+    "worst": lambda counts: counts.worst_error,
+    "average": lambda counts: counts.plain_error,
+}
 
 
 @dataclass(frozen=True)

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from worstclass.boosting.base import VotingBooster, is_count
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import VoteDrivenWeights, mending
-from worstclass.boosting.hedge import FloatArray, hedge_rate, n_rounds_for, resolve_gamma
-from worstclass.boosting.history import RoundRecord
-from worstclass.boosting.outcome import UnmetEdge, best_prefix, missed_bound_message
-from worstclass.boosting.problem import Labels, known_labels, training_labels
-from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, Mending, RoundResult
-from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
-from worstclass.data.map_style import is_map_dataset
+from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
+from worstclass.boosting.outcome import UnmetEdge, missed_bound_message
+from worstclass.boosting.problem import Labels
+from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, EdgeOf, RoundResult
 from worstclass.exceptions import (
-    DataError,
-    ModuleError,
     ParameterError,
     UnknownNameError,
     UnmetBoundWarning,
@@ -31,18 +24,14 @@ from worstclass.exceptions import (
     WeakLearningError,
 )
 from worstclass.floors import Floors
-from worstclass.learners import as_learner
-from worstclass.learners.base import Encoder, Inputs, Member, WeakLearner
-from worstclass.metrics import ClassCounts, ClassReport
-from worstclass.options import require_known_options, suggests_options
-from worstclass.randomness import SeedTree
+from worstclass.options import suggests_options
 
 OWNER = "WorstClassBooster"
 ON_UNMET_EDGE = ("stop", "raise")
 
 
 @suggests_options
-class WorstClassBooster(ClassifierMixin, BaseEstimator):
+class WorstClassBooster(VotingBooster):
     """A classifier in which every class meets an accuracy floor, or that says which do not.
 
     Boosts a weak learner over *class* weights until the majority vote of the members errs on fewer than
@@ -66,6 +55,10 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
     on_unmet_edge : what happens when one of the T rounds cannot reach the edge. ``"stop"``: boosting ends with a
         warning and the finished rounds are kept. ``"raise"``: the same, and ``WeakLearningError`` is raised, which
         carries them.
+    max_total_epochs, max_seconds : passes in all rounds together, and time, after which boosting ends with the rounds
+        that are finished; None is no limit.
+    select_on : which validation error chooses the prefix of the vote: of the ``"worst"`` class, or the ``"average"``
+        over all rows.
     random_state : seed of everything random; the global generators are neither read nor changed.
     callbacks : ``Callback`` objects that are told of every pass and round.
 
@@ -81,6 +74,7 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
     validation_report_ : the same on the validation rows; None where none were given.
     theta_ : the floor of each class.
     gamma_, n_rounds_, eta_ : the values used.
+    n_passes_ : passes over the training sample, in all rounds together.
 
     Examples
     --------
@@ -105,6 +99,9 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         weighting: str = "per-class-mean",
         extend: bool | int = True,
         on_unmet_edge: str = "stop",
+        max_total_epochs: int | None = None,
+        max_seconds: float | None = None,
+        select_on: str = "worst",
         random_state: Any = None,
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
@@ -117,47 +114,27 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
         self.weighting = weighting
         self.extend = extend
         self.on_unmet_edge = on_unmet_edge
+        self.max_total_epochs = max_total_epochs
+        self.max_seconds = max_seconds
+        self.select_on = select_on
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> WorstClassBooster:
-        """Boost until every class meets its floor, or as far as that goes.
-
-        Parameters
-        ----------
-        X : rows: an array, sparse matrix, data frame or tensor, as the learner takes them, or a map-style torch
-            ``Dataset``.
-        y : labels, strings or numbers; may be left out where X is a data set that has them.
-        X_val, y_val : validation rows. With them, the vote uses the prefix of the members whose worst-class
-            validation error is least, the longest of equals.
-
-        Returns
-        -------
-        The fitted booster. A bound that is missed is told by a warning, ``bound_met_`` and ``shortfall_``.
-        """
-        run = self._begin(X, y, X_val, y_val)
-        try:
-            if self._boost(run):
-                self._extend(run)
-        except BaseException:
-            if run.members:  # an interrupted fit keeps its finished rounds
-                self._conclude(run)
-            raise
-        self._conclude(run)
-        self._tell("on_fit_end")
-        self._warn_of_missed_bound()
-        return self
+    def _rounds(self, run: BoostingRun) -> None:
+        if self._boost(run):
+            self._extend(run)
 
     def _boost(self, run: BoostingRun) -> bool:
-        """Run the T rounds of Algorithm 1; return False where a round could not reach its edge."""
+        """Run the T rounds of Algorithm 1; return False where they ended early."""
+        hedge = Hedge.start(run.labels.n_classes)
         for _ in range(run.plan.n_rounds):
-            w = run.hedge.weights
-            h = self._weak_learn(run, w, run.row_weight(w), "boost")
+            w = hedge.weights
+            h = self._weak_learn(run, edge_under(w), run.row_weight(w), "boost")
             if h is None or not h.reached:
                 self._end_early(run, w, h)
                 return False
-            run.hedge = run.hedge.update(h.judged.met, run.plan.eta)
-            self._tell("on_round_end", run.enlist(h, w, "boost"))
+            hedge = hedge.update(h.judged.met, run.plan.eta)
+            self._tell("on_round_end", run.enlist(h, w, "boost", hedge))
         return True
 
     def _extend(self, run: BoostingRun) -> None:
@@ -170,116 +147,37 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
             driven = driven.update(missed, run.plan.eta)
             w = driven.weights
             row_weight, to_mend = mending(run, w)
-            h = self._weak_learn(run, w, row_weight, "extend", to_mend)
+            h = self._weak_learn(run, edge_under(w), row_weight, "extend", to_mend)
             if h is None or not h.reached:
+                self._end_early(run, w, h, added=True)
                 return
             self._tell("on_round_end", run.enlist(h, w, "extend"))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class that most members answer; a tie goes to the class that led first.
-
-        Members are asked one at a time, and only about rows whose winner can still change.
-        """
-        inputs = self._inputs(X)
-        voters = [member.predict for member in self._voters]
-        take = lambda rows: inputs if len(rows) == len(inputs) else inputs.take(rows)  # noqa: E731 - no copy of all
-        winners = early_vote(voters, len(voters), len(inputs), len(self.classes_), take)
-        return np.asarray(self.classes_[winners])
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the share of the votes of each class, shape (n, K)."""
-        return self._tally(X).shares
-
-    def decision_margin(self, X: Any) -> FloatArray:
-        """Return the winner's lead over the runner-up as a share of the votes: 1 unanimous, 0 a tie."""
-        return self._tally(X).margins
-
-    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
-        """Yield the answers of the vote after 1, 2, ... members, up to those used."""
-        inputs = self._inputs(X)
-        answers = (member.predict(inputs) for member in self._voters)
-        for winners in staged_winners(answers, len(inputs), len(self.classes_)):
-            yield self.classes_[winners]
-
-    def set_params(self, **params: Any) -> WorstClassBooster:
-        """Set parameters, those of the learner as ``learner__name``; an unknown name gets a suggestion."""
-        own = {name for name in params if "__" not in name}
-        require_known_options(dict.fromkeys(own), list(self.get_params(deep=False)), owner=OWNER)
-        super().set_params(**params)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        estimator = getattr(self.learner, "estimator", self.learner)
-        if hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, WeakLearner | type):
-            inner = get_tags(estimator).input_tags
-            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        return tags
-
-    def _begin(self, X: Any, y: Any, X_val: Any, y_val: Any) -> BoostingRun:
-        """Check everything that can be checked before training, and set the stage."""
-        self._check_parameters()
-        self.learner_ = as_learner(self.learner)
-        rows = self._check_X(X, reset=True)
-        labels = training_labels(rows, y)
-        floors = Floors.from_theta(self.theta, labels.classes)
-        plan = self._plan(labels, floors)
-        seeds = SeedTree.from_random_state(self.random_state, owner=OWNER)
-        training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
-        self._tell("on_fit_start", plan)
-        patience = max(50, -(-1000 // training.steps_per_pass)) if self.patience == "auto" else int(self.patience)
-        return BoostingRun(
-            training=training,
-            labels=labels,
-            floors=floors,
-            plan=plan,
-            weighting=self.weighting,
-            max_epochs=self.max_epochs,
-            patience=patience,
-            seeds=seeds,
-            validation=self._validation(training.encoder, labels, X_val, y_val),
-            on_pass=(lambda info: self._tell("on_pass", info)) if self.callbacks else None,
-        )
-
-    def _plan(self, labels: Labels, floors: Floors) -> FitPlan:
+    def _plan(self, labels: Labels) -> FitPlan:
         gamma = resolve_gamma(self.gamma, labels.n_classes, owner=OWNER)
         T = n_rounds_for(gamma, labels.n_classes) if self.n_rounds == "auto" else int(self.n_rounds)
         return FitPlan(
             classes=tuple(labels.classes.tolist()),
-            theta=floors.as_floats(),
+            theta=self._floors(labels.classes).as_floats(),
             n_rounds=T,
             max_extra_rounds=T if self.extend is True else int(self.extend),
             gamma=gamma,
             eta=hedge_rate(T, labels.n_classes),
         )
 
-    def _validation(self, encoder: Encoder, labels: Labels, X_val: Any, y_val: Any) -> tuple[Inputs, Labels] | None:
-        if X_val is None and y_val is None:
-            return None
-        if X_val is None or (y_val is None and not is_map_dataset(X_val)):
-            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
-        rows = self._check_X(X_val, reset=False)
-        return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
+    def _floors(self, classes: npt.NDArray[Any]) -> Floors:
+        return Floors.from_theta(self.theta, classes)
 
-    def _weak_learn(
-        self, run: BoostingRun, w: FloatArray, row_weight: FloatArray, phase: str, to_mend: Mending | None = None
-    ) -> RoundResult | None:
-        """Train one member; None where its network broke down after earlier rounds had been finished."""
-        try:
-            return run.weak_learn(w, row_weight, phase, to_mend)
-        except ModuleError:
-            if not run.members:
-                raise
-            return None
-
-    def _end_early(self, run: BoostingRun, w: FloatArray, failed: RoundResult | None) -> None:
+    def _end_early(self, run: BoostingRun, w: FloatArray, failed: RoundResult | None, *, added: bool = False) -> None:
         """Keep what was achieved before a round that could not reach its edge, and tell of it."""
+        if self._ended_by_budget(run, w, failed):
+            return
         unmet = UnmetEdge(run, w, failed)
         number, message = run.next_round, unmet.message()
         if failed is not None and not run.members:
             self._tell("on_round_end", run.enlist(failed, w, "unmet"))
-        if self.on_unmet_edge == "stop":
-            warnings.warn(message, UnmetEdgeWarning, stacklevel=4)
+        if self.on_unmet_edge == "stop" or added:
+            warnings.warn(message, UnmetEdgeWarning, stacklevel=5)
             return
         raise WeakLearningError(
             message,
@@ -290,85 +188,33 @@ class WorstClassBooster(ClassifierMixin, BaseEstimator):
             booster=self,
         )
 
-    def _conclude(self, run: BoostingRun) -> None:
-        """Choose the prefix, and set what a fitted booster has."""
-        self.classes_ = run.labels.classes
-        self.theta_ = run.floors.as_floats()
-        self.gamma_, self.n_rounds_, self.eta_ = run.plan.gamma, run.plan.n_rounds, run.plan.eta
-        self.encoder_: Encoder = run.training.encoder
-        self.members_: list[Member] = run.members
-        self.history_: tuple[RoundRecord, ...] = tuple(run.history)
-        self.n_members_used_ = best_prefix(self.history_)
-        self._report()
-
     def _report(self) -> None:
         """Set the reports and the bound, from the record of the last member used."""
+        super()._report()
         record = self.history_[self.n_members_used_ - 1]
-        floors = Floors.from_theta(self.theta, self.classes_)
-        names = self.classes_.tolist()
-        totals, correct = np.array(record.class_totals), np.array(record.vote_correct)
-        short = floors.vote_quota(totals) - correct
-        self.training_report_ = ClassReport.from_counts(ClassCounts(correct, totals), names, floors)
-        self.validation_report_: ClassReport | None = None
-        if record.val_totals is not None and record.vote_val_correct is not None:
-            counts = ClassCounts(np.array(record.vote_val_correct), np.array(record.val_totals))
-            self.validation_report_ = ClassReport.from_counts(counts, names, floors)
+        floors = self._floors(self.classes_)
+        self.theta_ = floors.as_floats()
+        short = floors.vote_quota(np.array(record.class_totals)) - np.array(record.vote_correct)
         self.bound_met_ = bool((short <= 0).all())
-        self.shortfall_ = {names[k]: int(short[k]) for k in np.flatnonzero(short > 0)}
+        self.shortfall_ = {self.classes_.tolist()[k]: int(short[k]) for k in np.flatnonzero(short > 0)}
 
-    def _warn_of_missed_bound(self) -> None:
+    def _warn(self) -> None:
         if not self.bound_met_:
             message = missed_bound_message(self.training_report_, self.shortfall_, self.n_members_used_)
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
 
-    @property
-    def _voters(self) -> list[Member]:
-        return self.members_[: self.n_members_used_]
-
-    def _inputs(self, X: Any) -> Inputs:
-        check_is_fitted(self, "members_")
-        return self.encoder_.encode(self._check_X(X, reset=False))
-
-    def _tally(self, X: Any) -> VoteTally:
-        inputs = self._inputs(X)
-        tally = VoteTally(len(inputs), len(self.classes_))
-        for member in self._voters:
-            tally.add(member.predict(inputs))
-        return tally
-
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
-        checked = self.learner_.check_X(X)
-        if not is_map_dataset(X):
-            try:
-                validate_data(self, X, reset=reset, skip_check_array=True)
-            except ValueError as error:
-                raise DataError(str(error)) from None
-        return checked
-
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.weighting not in WEIGHTINGS:
             raise UnknownNameError("weighting", OWNER, self.weighting, WEIGHTINGS)
         if self.on_unmet_edge not in ON_UNMET_EDGE:
             raise UnknownNameError("on_unmet_edge", OWNER, self.on_unmet_edge, ON_UNMET_EDGE)
-        for name, word in (("n_rounds", "auto"), ("max_epochs", None), ("patience", "auto")):
-            value = getattr(self, name)
-            if word is not None and isinstance(value, str) and value == word:
-                continue
-            if not _is_count(value, least=1):
-                allowed = "a positive whole number" + (f" or {word!r}" if word else "")
-                raise ParameterError(name, OWNER, allowed=allowed, got=value)
-        if not isinstance(self.extend, bool) and not _is_count(self.extend, least=0):
+        if not isinstance(self.extend, bool) and not is_count(self.extend, least=0):
             raise ParameterError(
                 "extend", OWNER, allowed="True, False or how many rounds may be added", got=self.extend
             )
-        for callback in self.callbacks or ():
-            if not isinstance(callback, Callback):
-                raise ParameterError("callbacks", OWNER, allowed="a list of Callback objects", got=callback)
-
-    def _tell(self, event: str, *news: Any) -> None:
-        for callback in self.callbacks or ():
-            getattr(callback, event)(self, *news)
 
 
-def _is_count(value: Any, *, least: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
+def edge_under(w: FloatArray) -> EdgeOf:
+    """Return the edge w . r as a function of a member's answers: r_k says whether it meets the floor of class k."""
+    return lambda _, met: edge(w, met)

@@ -21,7 +21,7 @@ class RoundRecord:
     class_weight : the class weights with which the member was trained: Hedge's w_t, or in added rounds those that
         follow what the vote misses.
     member_correct : training rows that the member has right, by class.
-    feedback : r_t, 1 for a class of which the member met the floor.
+    feedback : r_t, 1 for a class of which the member met the floor; all 1 where there are no floors.
     edge : w_t . r_t, under these weights.
     epochs : passes the learner made.
     seconds : time the round took.

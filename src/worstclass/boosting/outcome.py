@@ -11,7 +11,7 @@ import numpy as np
 from worstclass.boosting.hedge import FloatArray
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.rounds import BoostingRun, RoundResult
-from worstclass.metrics import ClassCounts, ClassReport
+from worstclass.metrics import SELECTION, ClassCounts, ClassReport
 
 #: blocking classes that a message names one by one
 MOST_NAMED = 10
@@ -51,7 +51,8 @@ class UnmetEdge:
             f"Round {self.run.next_round} could not reach its edge: {self._why()}.",
             *self._blocking_text(),
             kept,
-            "Lower theta for the blocking classes, give the learner more capacity or passes, or lower gamma.",
+            ("Lower theta for the blocking classes, give" if self.blocking else "Give")
+            + " the learner more capacity or passes, or lower gamma.",
         ]
         return " ".join(sentences)
 
@@ -84,16 +85,17 @@ def missed_bound_message(report: ClassReport, shortfall: Mapping[Any, int], n_me
     return f"The vote of {n_members} members misses the training bound for {', '.join(parts)}."
 
 
-def best_prefix(history: Sequence[RoundRecord]) -> int:
-    """Return how many members give the least worst-class validation error, the longest of equals.
+def best_prefix(history: Sequence[RoundRecord], select_on: str = "worst") -> int:
+    """Return how many members give the least validation error, the longest of equals.
 
     Without validation rows: all of them.
     """
-    worst = [
-        ClassCounts(np.array(record.vote_val_correct), np.array(record.val_totals)).worst_error
+    error_of = SELECTION[select_on]
+    errors = [
+        error_of(ClassCounts(np.array(record.vote_val_correct), np.array(record.val_totals)))
         for record in history
         if record.vote_val_correct is not None
     ]
-    if not worst:
+    if not errors:
         return len(history)
-    return max(n for n, error in enumerate(worst, start=1) if error == min(worst))
+    return max(n for n, error in enumerate(errors, start=1) if error == min(errors))

@@ -9,14 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from worstclass.boosting.callbacks import FitPlan, PassInfo
-from worstclass.boosting.hedge import BoolArray, FloatArray, Hedge, edge, regret_bound
+from worstclass.boosting.hedge import BoolArray, FloatArray, Hedge, regret_bound
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.problem import Labels
 from worstclass.boosting.vote import VoteTally
 from worstclass.floors import Floors, IntArray
-from worstclass.learners.base import Inputs, Member, Trained, Training, Verdict
+from worstclass.learners.base import Inputs, Member, Pass, Trained, Training, Verdict
+from worstclass.learners.budget import Meter
 from worstclass.metrics import count_correct
 from worstclass.randomness import SeedTree
+
+#: the edge of a member, from its answers on the training rows and the classes whose floor it meets
+EdgeOf = Callable[[IntArray, BoolArray], float]
 
 #: sample_weight of a row of each class, from the class weights and the class sizes
 WEIGHTINGS: dict[str, Callable[[FloatArray, IntArray], FloatArray]] = {
@@ -59,20 +63,22 @@ class Judge:
     def __init__(
         self,
         labels: Labels,
-        class_weight: FloatArray,
+        edge_of: EdgeOf,
         quota: IntArray,
         needed_edge: float,
         max_epochs: int,
         patience: int,
+        meter: Meter,
         on_pass: Callable[[int, Judged], None] | None,
         mending: Mending | None = None,
     ) -> None:
         self._labels = labels
-        self._class_weight = class_weight
+        self._edge_of = edge_of
         self._quota = quota
         self._needed_edge = needed_edge
         self._max_epochs = max_epochs
         self._patience = patience
+        self._meter = meter
         self._on_pass = on_pass
         self._mending = mending
         self._epoch = 0
@@ -80,10 +86,11 @@ class Judge:
         self._since_reached = 0
         self.best: Judged | None = None
 
-    def __call__(self, predictions: IntArray) -> Verdict:
+    def __call__(self, done: Pass) -> Verdict:
         """Judge the answers after one pass."""
-        judged = self._look(predictions)
+        judged = self._look(done.predictions)
         self._epoch += 1
+        self._meter.count()
         if self._on_pass is not None:
             self._on_pass(self._epoch, judged)
         progress = self.best is None or judged.edge > self.best.edge
@@ -108,7 +115,7 @@ class Judge:
 
     @property
     def _over(self) -> bool:
-        if self._epoch >= self._max_epochs:
+        if self._epoch >= self._max_epochs or self._meter.spent:
             return True
         return self._since_reached >= self._patience / 10 if self.reached else self._since_progress >= self._patience
 
@@ -121,7 +128,7 @@ class Judge:
         met = correct >= self._quota
         nearness = float((np.minimum(correct, self._quota) / np.maximum(self._quota, 1)).sum())
         mended = 1.0 if self._mending is None else self._mending.share(predictions)
-        return Judged(correct, met, edge(self._class_weight, met), nearness, mended)
+        return Judged(correct, met, self._edge_of(predictions, met), nearness, mended)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +142,7 @@ class RoundResult:
 
 
 class BoostingRun:
-    """The state of a fit: Hedge's weights, the members, their votes, and the history."""
+    """The state of a fit: the members, their votes, and the history."""
 
     def __init__(
         self,
@@ -148,6 +155,7 @@ class BoostingRun:
         max_epochs: int,
         patience: int,
         seeds: SeedTree,
+        meter: Meter,
         validation: tuple[Inputs, Labels] | None,
         on_pass: Callable[[PassInfo], None] | None,
     ) -> None:
@@ -159,9 +167,9 @@ class BoostingRun:
         self.max_epochs = max_epochs
         self.patience = patience
         self.seeds = seeds
+        self.meter = meter
         self.validation = validation
         self.on_pass = on_pass
-        self.hedge = Hedge.start(labels.n_classes)
         self.members: list[Member] = []
         self.history: list[RoundRecord] = []
         self.tally = VoteTally(len(labels.index), labels.n_classes)
@@ -173,9 +181,9 @@ class BoostingRun:
         return len(self.members) + 1
 
     def weak_learn(
-        self, w: FloatArray, row_weight: FloatArray, phase: str, mending: Mending | None = None
+        self, edge_of: EdgeOf, row_weight: FloatArray, phase: str, mending: Mending | None = None
     ) -> RoundResult:
-        """Train one member on weighted rows until its edge under the class weights ``w`` is reached, or cannot be."""
+        """Train one member on weighted rows until its edge is reached, or cannot be."""
         number = self.next_round
         totals = self.labels.totals
 
@@ -184,20 +192,30 @@ class BoostingRun:
             assert self.on_pass is not None
             self.on_pass(PassInfo(number, phase, epoch, judged.edge, errors))
 
-        quota, needed = self.floors.member_quota(totals), self.plan.needed_edge
-        on_pass = None if self.on_pass is None else report
-        judge = Judge(self.labels, w, quota, needed, self.max_epochs, self.patience, on_pass, mending)
+        judge = Judge(
+            self.labels,
+            edge_of,
+            self.floors.member_quota(totals),
+            self.plan.needed_edge,
+            self.max_epochs,
+            self.patience,
+            self.meter,
+            None if self.on_pass is None else report,
+            mending,
+        )
         started = time.perf_counter()
         trained = self.training.train(row_weight, judge, self.seeds.seed(1, number))
         assert judge.best is not None
         return RoundResult(trained, judge.best, judge.reached, time.perf_counter() - started)
 
-    def enlist(self, result: RoundResult, class_weight: FloatArray, phase: str) -> RoundRecord:
-        """Let the member join the vote, and write the round down."""
+    def enlist(
+        self, result: RoundResult, class_weight: FloatArray, phase: str, hedge: Hedge | None = None
+    ) -> RoundRecord:
+        """Let the member join the vote, and write the round down; ``hedge`` is its state where the round is Hedge's."""
         validation_counts = self._validation_counts(result.trained.member)
         self.members.append(result.trained.member)
         self.tally.add(result.trained.predictions)
-        by_hedge = phase == "boost"
+        bound = None if hedge is None else regret_bound(len(self.members), self.plan.eta, hedge.n_experts)
         record = RoundRecord(
             round=len(self.members),
             phase=phase,
@@ -210,8 +228,8 @@ class BoostingRun:
             class_totals=tuple(self.labels.totals.tolist()),
             vote_correct=tuple(self.vote_correct.tolist()),
             **validation_counts,
-            regret=self.hedge.regret if by_hedge else None,
-            regret_bound=regret_bound(len(self.members), self.plan.eta, self.labels.n_classes) if by_hedge else None,
+            regret=None if hedge is None else hedge.regret,
+            regret_bound=bound,
         )
         self.history.append(record)
         return record

@@ -10,7 +10,7 @@ from worstclass.exceptions import ParameterError
 from worstclass.learners.base import WeakLearner
 
 
-def as_learner(learner: Any) -> WeakLearner:
+def as_learner(learner: Any, *, owner: str = "WorstClassBooster") -> WeakLearner:
     """Return a copy of a learner; a bare scikit-learn classifier is wrapped."""
     if isinstance(learner, WeakLearner):
         copied: WeakLearner = clone(learner)
@@ -21,7 +21,7 @@ def as_learner(learner: Any) -> WeakLearner:
         return SklearnLearner(clone(learner))
     raise ParameterError(
         "learner",
-        "WorstClassBooster",
+        owner,
         allowed="a TorchLearner, a SklearnLearner or a scikit-learn classifier",
         got=learner,
         hint="Wrap a torch network as TorchLearner(factory).",

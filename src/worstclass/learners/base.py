@@ -1,8 +1,8 @@
 """What the booster asks of a weak learner.
 
 The learner owns HOW to train, the booster owns WHEN to stop. A learner bound to one training sample is a
-``Training``; it is asked once a round for a member, and after every pass over the data it shows its answers on
-the training rows to ``stop``, which says how to go on.
+``Training``; it is asked once a round for a member, and after every pass over the data it shows what it has to
+``stop``, which says how to go on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,6 @@ class Verdict(enum.Enum):
     KEEP = "the best so far: remember it, and train another pass"
     DONE = "good enough: return this one"
     GIVE_UP = "no progress: return the one remembered"
-
-
-#: called after every pass with the class index answered for each training row
-Stop = Callable[[IntArray], Verdict]
 
 
 class Inputs(ABC):
@@ -60,6 +57,30 @@ class Member(ABC):
     @abstractmethod
     def predict(self, inputs: Any) -> IntArray:
         """Return the class index of each row."""
+
+
+class Pass:
+    """What a learner has after one pass over the training sample.
+
+    Attributes
+    ----------
+    predictions : the class index answered for each training row.
+    ask : the class index of each row of some other inputs, as things stand now.
+    """
+
+    def __init__(self, predictions: IntArray, ask: Callable[[Any], IntArray], snapshot: Callable[[], Member]) -> None:
+        self.predictions = predictions
+        self.ask = ask
+        self._snapshot = snapshot
+
+    @cached_property
+    def member(self) -> Member:
+        """The member as it stands after this pass; made when first asked for, since keeping it may cost a copy."""
+        return self._snapshot()
+
+
+#: called after every pass
+Stop = Callable[[Pass], Verdict]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +138,7 @@ class WeakLearner(BaseEstimator, ABC):
 class BestPass:
     """Remembers the best pass of a round, and turns the verdicts into what the round returns.
 
-    ``snapshot`` is called only for a pass worth remembering, so its cost is paid a few times a round.
+    The member is asked for only where a pass is worth remembering, so its cost is paid a few times a round.
     """
 
     def __init__(self, stop: Stop) -> None:
@@ -125,12 +146,12 @@ class BestPass:
         self.passes = 0
         self.trained: Trained | None = None
 
-    def judge(self, predictions: IntArray, snapshot: Callable[[], Member]) -> bool:
+    def judge(self, done: Pass) -> bool:
         """Show a pass to the judge; return True when training is over."""
         self.passes += 1
-        verdict = self._stop(predictions)
+        verdict = self._stop(done)
         if verdict in (Verdict.DONE, Verdict.KEEP) or self.trained is None:
-            self.trained = Trained(snapshot(), predictions, self.passes)
+            self.trained = Trained(done.member, done.predictions, self.passes)
         return verdict in (Verdict.DONE, Verdict.GIVE_UP)
 
     def result(self) -> Trained:

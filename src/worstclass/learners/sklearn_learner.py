@@ -21,6 +21,7 @@ from worstclass.learners.base import (
     Inputs,
     IntArray,
     Member,
+    Pass,
     Stop,
     Trained,
     Training,
@@ -194,8 +195,9 @@ class SklearnTraining(Training):
         with isolated_rng(seed):
             for sample in self._samples(sample_weight, seed):
                 for estimator, keep in self._growing_fits(sample, seed):
-                    answers = SklearnMember(estimator).predict(self.inputs)
-                    if best.judge(answers, lambda keep=keep: SklearnMember(keep())):  # type: ignore[misc]
+                    ask = SklearnMember(estimator).predict
+                    snapshot = lambda keep=keep: SklearnMember(keep())  # noqa: E731
+                    if best.judge(Pass(ask(self.inputs), ask, snapshot)):
                         return best.result()
         return best.result()
 
@@ -207,7 +209,7 @@ class SklearnTraining(Training):
             yield self.inputs.take(drawn).values, self.y[drawn], {}
             return
         if self.bootstrap:
-            counts = _bootstrap_counts(self.y, self.n_classes, rng)
+            counts = _bootstrap_counts(np.where(sample_weight > 0, self.y, -1), self.n_classes, rng)
             yield self.inputs.values, self.y, {"sample_weight": sample_weight * counts}
         yield self.inputs.values, self.y, {"sample_weight": sample_weight}
 
@@ -225,7 +227,7 @@ class SklearnTraining(Training):
 
 
 def _bootstrap_counts(y: IntArray, n_classes: int, rng: np.random.Generator) -> IntArray:
-    """Count how often each row is drawn when every class is drawn from itself, with replacement."""
+    """Count how often each row is drawn when every class is drawn from itself, with replacement; no row of class -1."""
     counts = np.zeros(len(y), dtype=np.int64)
     for k in range(n_classes):
         rows = np.flatnonzero(y == k)

@@ -11,9 +11,11 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from sklearn.utils import check_array
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
@@ -22,14 +24,19 @@ from worstclass.learners.base import (
     FloatArray,
     IntArray,
     Member,
+    Pass,
     Stop,
     Trained,
     Training,
     WeakLearner,
 )
 from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
-from worstclass.learners.torch_loop import Evaluator, RowLoss, TrainingRows, passes
+from worstclass.learners.torch_loop import Evaluator, TrainingRows, passes
+from worstclass.losses import build_loss
+from worstclass.losses.base import Loss, RowLossFunction
+from worstclass.losses.plain import PlainLoss
 from worstclass.networks import build_network
+from worstclass.networks.heads import with_cosine_head
 from worstclass.options import suggests_options
 from worstclass.randomness import isolated_rng
 
@@ -41,10 +48,8 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adamw": lambda parameters, lr: torch.optim.AdamW(parameters, lr=lr, fused=True),
     "sgd": lambda parameters, lr: torch.optim.SGD(parameters, lr=lr, momentum=0.9, fused=True),
 }
-LOSSES: dict[str, RowLoss] = {
-    "cross-entropy": lambda logits, target: nn.functional.cross_entropy(logits, target, reduction="none"),
-}
 STARTS = ("fresh", "same", "warm")
+HEADS = ("as-built", "cosine")
 
 
 @suggests_options
@@ -61,7 +66,10 @@ class TorchLearner(WeakLearner):
         weights. A factory with parameters named ``input_shape`` (shape of one row) or ``n_classes`` is given them.
     module_options : further keyword arguments of the network or factory.
     optimizer : ``"adam"``, ``"adamw"``, ``"sgd"`` (momentum 0.9), or a factory called with (parameters, lr=lr).
-    loss : ``"cross-entropy"``, or a callable from (logits, class indices) to one loss a row.
+    loss : a loss's name (``worstclass.losses.list_losses()``), a ``Loss`` with options of its own, or a callable from
+        (logits, class indices) to one loss a row.
+    head : the last layer. ``"as-built"``: the network's own; ``"cosine"``: replaced by one whose logits are cosines,
+        which the ``"ldam"`` loss is meant for.
     lr : learning rate.
     batch_size : rows a step.
     max_epochs : passes a round at the most; None leaves it to the booster.
@@ -87,7 +95,8 @@ class TorchLearner(WeakLearner):
         *,
         module_options: Mapping[str, Any] | None = None,
         optimizer: str | OptimizerFactory = "adam",
-        loss: str | RowLoss = "cross-entropy",
+        loss: str | Loss | RowLossFunction = "cross-entropy",
+        head: str = "as-built",
         lr: float = 0.001,
         batch_size: int = 512,
         max_epochs: int | None = None,
@@ -101,6 +110,7 @@ class TorchLearner(WeakLearner):
         self.module_options = module_options
         self.optimizer = optimizer
         self.loss = loss
+        self.head = head
         self.lr = lr
         self.batch_size = batch_size
         self.max_epochs = max_epochs
@@ -119,7 +129,7 @@ class TorchLearner(WeakLearner):
         _refuse_text_columns(X)
         try:
             checked = check_array(
-                X.detach().cpu().numpy() if isinstance(X, Tensor) else X,
+                _as_array(X) if isinstance(X, Tensor) else X,
                 allow_nd=True,
                 estimator="WorstClassBooster",
                 input_name="X",
@@ -159,10 +169,11 @@ class TorchLearner(WeakLearner):
         return factory(module.parameters(), lr=self.lr)
 
     @property
-    def row_loss(self) -> RowLoss:
-        """The loss, one value a row."""
-        loss: RowLoss = _by_name("loss", self.loss, LOSSES)
-        return loss
+    def resolved_loss(self) -> Loss:
+        """The loss, whichever way it was given."""
+        if isinstance(self.loss, Loss):
+            return self.loss
+        return build_loss(self.loss) if isinstance(self.loss, str) else PlainLoss(self.loss)
 
     def runtime(self, encoder: TorchEncoder, n_classes: int) -> TorchRuntime:
         """Build what members need to train and to answer: a network of the right shape on the device."""
@@ -174,13 +185,16 @@ class TorchLearner(WeakLearner):
     def _build(self, row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
         options = dict(self.module_options or {})
         if isinstance(self.module, str):
-            return build_network(self.module, row_shape, n_classes, **options)
-        module = self.module(**_offered(self.module, row_shape, n_classes), **options)
+            module = build_network(self.module, row_shape, n_classes, **options)
+        else:
+            module = self.module(**_offered(self.module, row_shape, n_classes), **options)
         if not isinstance(module, nn.Module):
             raise ParameterError(
                 "module", "TorchLearner", allowed="a factory that returns a torch.nn.Module", got=module
             )
-        return module
+        if any(is_lazy(parameter) for parameter in module.parameters()):
+            module.eval()(torch.zeros(2, *row_shape))  # lazy layers learn their sizes
+        return with_cosine_head(module, n_classes) if self.head == "cosine" else module
 
     def _encoder(self, inputs: TorchInputs) -> TorchEncoder:
         if not self.standardize:
@@ -213,7 +227,9 @@ class TorchLearner(WeakLearner):
         if isinstance(self.lr, bool) or not isinstance(self.lr, numbers.Real) or not 0 < self.lr < float("inf"):
             raise ParameterError("lr", "TorchLearner", allowed="a positive number", got=self.lr)
         _by_name("optimizer", self.optimizer, OPTIMIZERS)
-        _by_name("loss", self.loss, LOSSES)
+        _ = self.resolved_loss
+        if self.head not in HEADS:
+            raise UnknownNameError("head", "TorchLearner", self.head, HEADS)
         for name, optional in (("batch_size", False), ("max_epochs", True), ("eval_batch_size", True)):
             value = getattr(self, name)
             if (value is None and optional) or (_is_int(value) and value >= 1):
@@ -236,6 +252,12 @@ class TorchRuntime:
             self.module.load_state_dict(state)
             return self.evaluator.predict(self.module, inputs)
 
+    def probabilities(self, state: State, inputs: TorchInputs) -> FloatArray:
+        """Return the probability of each class, shape (n, K), as a network of the given state gives it."""
+        with self._lock:
+            self.module.load_state_dict(state)
+            return self.evaluator.probabilities(self.module, inputs)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"module": self.module, "evaluator": self.evaluator}
 
@@ -253,6 +275,10 @@ class TorchMember(Member):
     def predict(self, inputs: TorchInputs) -> IntArray:
         """Return the class index of each row."""
         return self.runtime.predict(self.state, inputs)
+
+    def probabilities(self, inputs: TorchInputs) -> FloatArray:
+        """Return the softmax of the logits of each row, shape (n, K)."""
+        return self.runtime.probabilities(self.state, inputs)
 
 
 @dataclass(eq=False)
@@ -285,14 +311,22 @@ class TorchTraining(Training):
         with isolated_rng(seed):
             module.load_state_dict(self._start_state())
             optimizer = learner.new_optimizer(module)
-            epochs = passes(module, optimizer, learner.row_loss, rows, sampler, evaluator)
+            criterion = learner.resolved_loss.bind(rows.class_counts(evaluator.n_classes))
+            epochs = passes(module, optimizer, criterion, rows, sampler, evaluator)
             for predictions in islice(epochs, learner.max_epochs):
-                if best.judge(predictions, lambda: TorchMember(self.runtime, _state_of(module))):
+                if best.judge(Pass(predictions, self._ask, self._snapshot)):
                     break
         trained = best.result()
         assert isinstance(trained.member, TorchMember)
         self._previous = trained.member.state
         return trained
+
+    def _ask(self, inputs: TorchInputs) -> IntArray:
+        """Answer as the network stands in the middle of training, without touching its weights."""
+        return self.runtime.evaluator.predict(self.runtime.module, inputs)
+
+    def _snapshot(self) -> TorchMember:
+        return TorchMember(self.runtime, _state_of(self.runtime.module))
 
     def _start_state(self) -> State:
         if self.learner.start == "same" or (self.learner.start == "warm" and self._previous is None):
@@ -302,6 +336,11 @@ class TorchTraining(Training):
             return self._previous
         n_classes = self.runtime.evaluator.n_classes
         return self.learner.new_state(self.inputs.row_shape, n_classes, other_than=self.runtime.module)
+
+
+def _as_array(X: Tensor) -> npt.NDArray[Any]:
+    values = X.detach().cpu()
+    return (values.float() if values.dtype == torch.bfloat16 else values).numpy()  # numpy has no bfloat16
 
 
 def _refuse_text_columns(X: Any) -> None:

@@ -6,18 +6,20 @@ evaluation mode, now answers for every training row. Who iterates decides when t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from worstclass.exceptions import ModuleError
-from worstclass.learners.base import IntArray
+from worstclass.learners.base import FloatArray, IntArray
 from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs
-
-RowLoss = Callable[[Tensor, Tensor], Tensor]
+from worstclass.losses.base import Criterion
+from worstclass.networks.heads import CosineHead, HeadInput
 
 #: modules that answer alike, bit for bit, in training and in evaluation mode
 SAME_IN_BOTH_MODES: frozenset[type[nn.Module]] = frozenset(
@@ -26,7 +28,7 @@ SAME_IN_BOTH_MODES: frozenset[type[nn.Module]] = frozenset(
         nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d,
         nn.AvgPool3d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.LayerNorm,
         nn.GroupNorm, nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.PReLU, nn.ELU, nn.SELU, nn.GELU, nn.SiLU, nn.Mish,
-        nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Hardtanh, nn.Hardswish,
+        nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Hardtanh, nn.Hardswish, CosineHead,
     }
 )  # fmt: skip
 
@@ -63,11 +65,30 @@ class Evaluator:
     @torch.inference_mode()
     def predict(self, module: nn.Module, inputs: TorchInputs) -> IntArray:
         """Return the class index of each row, in evaluation mode."""
-        module.eval()
-        sampler = EpochSampler(len(inputs), self.batch_size)
-        parts = [self.answers(self.forward(module, rows)) for rows, _ in inputs.batches(sampler)]
+        parts = [self.answers(logits) for logits, _ in self._logits(module, inputs)]
         answers: IntArray = torch.cat(parts).cpu().numpy() if parts else np.zeros(0, dtype=np.int64)
         return answers
+
+    @torch.inference_mode()
+    def probabilities(self, module: nn.Module, inputs: TorchInputs) -> FloatArray:
+        """Return the softmax of the logits of each row, in evaluation mode, shape (n, K)."""
+        parts = [logits.double().softmax(dim=1) for logits, _ in self._logits(module, inputs)]
+        return torch.cat(parts).cpu().numpy() if parts else np.zeros((0, self.n_classes))
+
+    @torch.inference_mode()
+    def class_losses(self, module: nn.Module, rows: TrainingRows) -> Tensor:
+        """Return the mean cross-entropy of each class over the training rows, in evaluation mode, shape (K,)."""
+        total = torch.zeros(self.n_classes, device=self.device)
+        for logits, indices in self._logits(module, rows.inputs):
+            target = rows.y[indices.to(rows.y.device)]
+            total.index_add_(0, target, nn.functional.cross_entropy(logits, target, reduction="none").to(total.dtype))
+        return total / rows.class_counts(self.n_classes)
+
+    def _logits(self, module: nn.Module, inputs: TorchInputs) -> Iterator[tuple[Tensor, Tensor]]:
+        module.eval()
+        sampler = EpochSampler(len(inputs), self.batch_size)
+        for batch, indices in inputs.batches(sampler):
+            yield self.forward(module, batch), indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,56 +99,96 @@ class TrainingRows:
     y: Tensor
     weight: Tensor
 
+    def class_counts(self, n_classes: int) -> Tensor:
+        """Rows of each class."""
+        return torch.bincount(self.y, minlength=n_classes)
+
 
 def passes(
     module: nn.Module,
     optimizer: torch.optim.Optimizer,
-    row_loss: RowLoss,
+    criterion: Criterion,
     rows: TrainingRows,
     sampler: EpochSampler,
     evaluator: Evaluator,
 ) -> Iterator[IntArray]:
     """Train pass after pass; yield the answers on all training rows after each."""
+    step = Step(module, optimizer, criterion, evaluator)
     if len(sampler) == 1:
         sampler = EpochSampler(len(rows.inputs), len(rows.inputs))  # the order within one batch has no meaning
-    if len(sampler) == 1 and _answers_alike_in_both_modes(module):
-        yield from _single_batch_passes(module, optimizer, row_loss, rows, sampler, evaluator)
-    while True:
+    one_forward = len(sampler) == 1 and _answers_alike_in_both_modes(module)
+    with step:
+        yield from (_single_batch_passes if one_forward else _passes)(step, rows, sampler)
+
+
+def _passes(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[IntArray]:
+    module, evaluator = step.module, step.evaluator
+    for number in count(1):
+        step.criterion.begin_pass(number, lambda: evaluator.class_losses(module, rows))
         module.train()
         for batch, indices in rows.inputs.batches(sampler):
             on_device = indices.to(rows.y.device)
-            logits = evaluator.forward(module, batch)
-            _step(optimizer, row_loss, logits, rows.y[on_device], rows.weight[on_device])
+            step.descend(step.forward(batch), rows.y[on_device], rows.weight[on_device])
         yield evaluator.predict(module, rows.inputs)
 
 
-def _single_batch_passes(
-    module: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    row_loss: RowLoss,
-    rows: TrainingRows,
-    sampler: EpochSampler,
-    evaluator: Evaluator,
-) -> Iterator[IntArray]:
+def _single_batch_passes(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[IntArray]:
     """Train where one batch holds all rows: its forward pass is also the evaluation of the pass before."""
+    module, evaluator = step.module, step.evaluator
     batch, _ = next(iter(rows.inputs.batches(sampler)))
-    logits = evaluator.forward(module, batch)
-    while True:
-        _step(optimizer, row_loss, logits, rows.y, rows.weight)
-        logits = evaluator.forward(module, batch)
-        yield evaluator.answers(logits.detach()).cpu().numpy()
+    output = step.forward(batch)
+    for number in count(1):
+        step.criterion.begin_pass(number, lambda: evaluator.class_losses(module, rows))
+        step.descend(output, rows.y, rows.weight)
+        output = step.forward(batch)
+        yield evaluator.answers(output.logits.detach()).cpu().numpy()
 
 
-def _step(optimizer: torch.optim.Optimizer, row_loss: RowLoss, logits: Tensor, target: Tensor, weight: Tensor) -> None:
-    losses = row_loss(logits, target)
-    if losses.shape != target.shape:
-        raise ModuleError(
-            f"The loss must return one value a row, shape {tuple(target.shape)}, so that rows can be weighted. "
-            f"Got {tuple(losses.shape)}. Turn its reduction off (reduction='none')."
-        )
-    optimizer.zero_grad(set_to_none=True)
-    (losses * weight).mean().backward()  # type: ignore[no-untyped-call]
-    optimizer.step()
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What a network gives for a batch: logits, and the features that its head made them of, where they are needed."""
+
+    logits: Tensor
+    features: Tensor | None
+
+
+class Step:
+    """Forward and backward on one batch, within a context where the loss needs to see what enters the head."""
+
+    def __init__(
+        self, module: nn.Module, optimizer: torch.optim.Optimizer, criterion: Criterion, evaluator: Evaluator
+    ) -> None:
+        self.module = module
+        self.criterion = criterion
+        self.evaluator = evaluator
+        self._optimizer = optimizer
+        self._head = HeadInput(module, evaluator.n_classes) if criterion.needs_features else None
+
+    def __enter__(self) -> Self:
+        if self._head is not None:
+            self._head.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._head is not None:
+            self._head.__exit__(*error)
+
+    def forward(self, batch: Tensor) -> Output:
+        """Run the network on a batch."""
+        logits = self.evaluator.forward(self.module, batch)
+        return Output(logits, None if self._head is None else self._head.features())
+
+    def descend(self, output: Output, target: Tensor, weight: Tensor) -> None:
+        """Take one step of the optimizer on the weighted losses."""
+        losses = self.criterion(output.logits, target, output.features)
+        if losses.shape != target.shape:
+            raise ModuleError(
+                f"The loss must return one value a row, shape {tuple(target.shape)}, so that rows can be weighted. "
+                f"Got {tuple(losses.shape)}. Turn its reduction off (reduction='none')."
+            )
+        self._optimizer.zero_grad(set_to_none=True)
+        (losses * weight).mean().backward()  # type: ignore[no-untyped-call]
+        self._optimizer.step()
 
 
 def _answers_alike_in_both_modes(module: nn.Module) -> bool:

@@ -1,0 +1,274 @@
+"""What boosters have in common: a fit that keeps what it finished, a vote that answers, and their checks."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from worstclass.boosting.callbacks import Callback, FitPlan
+from worstclass.boosting.hedge import FloatArray
+from worstclass.boosting.history import RoundRecord
+from worstclass.boosting.outcome import best_prefix
+from worstclass.boosting.problem import Labels, known_labels, training_labels
+from worstclass.boosting.rounds import BoostingRun, EdgeOf, Mending, RoundResult
+from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
+from worstclass.data.map_style import is_map_dataset
+from worstclass.exceptions import BudgetSpentWarning, DataError, ModuleError, ParameterError, UnknownNameError
+from worstclass.floors import Floors
+from worstclass.learners import as_learner
+from worstclass.learners.base import Encoder, Inputs, Member, WeakLearner
+from worstclass.learners.budget import Meter, check_limits
+from worstclass.metrics import SELECTION, ClassCounts, ClassReport
+from worstclass.options import require_known_options
+from worstclass.randomness import SeedTree
+
+
+class VotingBooster(ClassifierMixin, BaseEstimator):
+    """Base of the boosters: rounds of a weak learner, whose members vote by majority."""
+
+    learner: Any
+    n_rounds: int | str
+    max_epochs: int
+    patience: int | str
+    max_total_epochs: int | None
+    max_seconds: float | None
+    select_on: str
+    random_state: Any
+    callbacks: Sequence[Callback] | None
+    #: how class weights become row weights, for boosters that have any
+    weighting: str = "per-class-mean"
+
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Boost; keep every finished round, whatever happens.
+
+        Parameters
+        ----------
+        X : rows: an array, sparse matrix, data frame or tensor, as the learner takes them, or a map-style torch
+            ``Dataset``.
+        y : labels, strings or numbers; may be left out where X is a data set that has them.
+        X_val, y_val : validation rows. With them, the vote uses the prefix of the members whose validation error
+            (``select_on``) is least, the longest of equals.
+
+        Returns
+        -------
+        The fitted booster.
+        """
+        run = self._begin(X, y, X_val, y_val)
+        try:
+            self._rounds(run)
+        except BaseException:
+            if run.members:  # an interrupted fit keeps its finished rounds
+                self._conclude(run)
+            raise
+        self._conclude(run)
+        self._tell("on_fit_end")
+        self._warn()
+        return self
+
+    @abstractmethod
+    def _rounds(self, run: BoostingRun) -> None:
+        """Run the rounds."""
+
+    @abstractmethod
+    def _plan(self, labels: Labels) -> FitPlan:
+        """Work out rounds, rate and edge."""
+
+    def _floors(self, classes: npt.NDArray[Any]) -> Floors | None:
+        """Return the floors that members and vote are judged by; None where there are none."""
+        return None
+
+    def _warn(self) -> None:
+        """Tell of what was missed, once all is fitted."""
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class that most members answer; a tie goes to the class that led first.
+
+        Members are asked one at a time, and only about rows whose winner can still change.
+        """
+        inputs = self._inputs(X)
+        voters = [member.predict for member in self._voters]
+        take = lambda rows: inputs if len(rows) == len(inputs) else inputs.take(rows)  # noqa: E731 - no copy of all
+        winners = early_vote(voters, len(voters), len(inputs), len(self.classes_), take)
+        return np.asarray(self.classes_[winners])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the share of the votes of each class, shape (n, K)."""
+        return self._tally(X).shares
+
+    def decision_margin(self, X: Any) -> FloatArray:
+        """Return the winner's lead over the runner-up as a share of the votes: 1 unanimous, 0 a tie."""
+        return self._tally(X).margins
+
+    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
+        """Yield the answers of the vote after 1, 2, ... members, up to those used."""
+        inputs = self._inputs(X)
+        answers = (member.predict(inputs) for member in self._voters)
+        for winners in staged_winners(answers, len(inputs), len(self.classes_)):
+            yield self.classes_[winners]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the learner as ``learner__name``; an unknown name gets a suggestion."""
+        own = {name for name in params if "__" not in name}
+        require_known_options(dict.fromkeys(own), list(self.get_params(deep=False)), owner=self._owner)
+        super().set_params(**params)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        estimator = getattr(self.learner, "estimator", self.learner)
+        if hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, WeakLearner | type):
+            inner = get_tags(estimator).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        return tags
+
+    def _begin(self, X: Any, y: Any, X_val: Any, y_val: Any) -> BoostingRun:
+        """Check everything that can be checked before training, and set the stage; what is refused changes nothing."""
+        before = dict(vars(self))
+        try:
+            return self._checked_run(X, y, X_val, y_val)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _checked_run(self, X: Any, y: Any, X_val: Any, y_val: Any) -> BoostingRun:
+        self._check_parameters()
+        self.learner_: WeakLearner = as_learner(self.learner, owner=self._owner)
+        rows = self._check_X(X, reset=True)
+        labels = training_labels(rows, y)
+        floors = self._floors(labels.classes) or Floors.from_theta(0.0, labels.classes)
+        plan = self._plan(labels)
+        seeds = SeedTree.from_random_state(self.random_state, owner=self._owner)
+        training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
+        validation = self._validation(training.encoder, labels, X_val, y_val)
+        self._tell("on_fit_start", plan)
+        patience = max(50, -(-1000 // training.steps_per_pass)) if self.patience == "auto" else int(self.patience)
+        return BoostingRun(
+            training=training,
+            labels=labels,
+            floors=floors,
+            plan=plan,
+            weighting=self.weighting,
+            max_epochs=self.max_epochs,
+            patience=patience,
+            seeds=seeds,
+            meter=Meter(self.max_total_epochs, self.max_seconds),
+            validation=validation,
+            on_pass=(lambda info: self._tell("on_pass", info)) if self.callbacks else None,
+        )
+
+    def _validation(self, encoder: Encoder, labels: Labels, X_val: Any, y_val: Any) -> tuple[Inputs, Labels] | None:
+        if X_val is None and y_val is None:
+            return None
+        if X_val is None or (y_val is None and not is_map_dataset(X_val)):
+            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
+        rows = self._check_X(X_val, reset=False)
+        return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
+
+    def _weak_learn(
+        self, run: BoostingRun, edge_of: EdgeOf, row_weight: FloatArray, phase: str, to_mend: Mending | None = None
+    ) -> RoundResult | None:
+        """Train one member; None where its network broke down after earlier rounds had been finished."""
+        try:
+            return run.weak_learn(edge_of, row_weight, phase, to_mend)
+        except ModuleError:
+            if not run.members:
+                raise
+            return None
+
+    def _ended_by_budget(self, run: BoostingRun, class_weight: FloatArray, h: RoundResult | None) -> bool:
+        """Tell of a budget that was spent before the rounds were done; the member of a first round is then kept."""
+        if not run.meter.spent:
+            return False
+        number = run.next_round
+        if h is not None and not run.members:
+            self._tell("on_round_end", run.enlist(h, class_weight, "unmet"))
+        warnings.warn(
+            f"The budget of {run.meter} was spent in round {number} of {run.plan.n_rounds}. The {len(run.members)} "
+            "finished rounds are kept.",
+            BudgetSpentWarning,
+            stacklevel=5,
+        )
+        return True
+
+    def _conclude(self, run: BoostingRun) -> None:
+        """Choose the prefix, and set what a fitted booster has."""
+        self.classes_ = run.labels.classes
+        self.gamma_, self.n_rounds_, self.eta_ = run.plan.gamma, run.plan.n_rounds, run.plan.eta
+        self.encoder_: Encoder = run.training.encoder
+        self.members_: list[Member] = run.members
+        self.history_: tuple[RoundRecord, ...] = tuple(run.history)
+        self.n_passes_ = run.meter.passes
+        self.n_members_used_ = best_prefix(self.history_, self.select_on)
+        self._report()
+
+    def _report(self) -> None:
+        """Set the reports, from the record of the last member used."""
+        record = self.history_[self.n_members_used_ - 1]
+        floors = self._floors(self.classes_)
+        names = self.classes_.tolist()
+        totals, correct = np.array(record.class_totals), np.array(record.vote_correct)
+        self.training_report_ = ClassReport.from_counts(ClassCounts(correct, totals), names, floors)
+        self.validation_report_: ClassReport | None = None
+        if record.val_totals is not None and record.vote_val_correct is not None:
+            counts = ClassCounts(np.array(record.vote_val_correct), np.array(record.val_totals))
+            self.validation_report_ = ClassReport.from_counts(counts, names, floors)
+
+    @property
+    def _owner(self) -> str:
+        return type(self).__name__
+
+    @property
+    def _voters(self) -> list[Member]:
+        return self.members_[: self.n_members_used_]
+
+    def _inputs(self, X: Any) -> Inputs:
+        check_is_fitted(self, "members_")
+        return self.encoder_.encode(self._check_X(X, reset=False))
+
+    def _tally(self, X: Any) -> VoteTally:
+        inputs = self._inputs(X)
+        tally = VoteTally(len(inputs), len(self.classes_))
+        for member in self._voters:
+            tally.add(member.predict(inputs))
+        return tally
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        checked = self.learner_.check_X(X)
+        if not is_map_dataset(X):
+            try:
+                validate_data(self, X, reset=reset, skip_check_array=True)
+            except ValueError as error:
+                raise DataError(str(error)) from None
+        return checked
+
+    def _check_parameters(self) -> None:
+        for name, word in (("n_rounds", "auto"), ("max_epochs", None), ("patience", "auto")):
+            value = getattr(self, name)
+            if word is not None and isinstance(value, str) and value == word:
+                continue
+            if not is_count(value, least=1):
+                allowed = "a positive whole number" + (f" or {word!r}" if word else "")
+                raise ParameterError(name, self._owner, allowed=allowed, got=value)
+        check_limits(self.max_total_epochs, self.max_seconds, owner=self._owner)
+        if self.select_on not in SELECTION:
+            raise UnknownNameError("select_on", self._owner, self.select_on, SELECTION)
+        for callback in self.callbacks or ():
+            if not isinstance(callback, Callback):
+                raise ParameterError("callbacks", self._owner, allowed="a list of Callback objects", got=callback)
+
+    def _tell(self, event: str, *news: Any) -> None:
+        for callback in self.callbacks or ():
+            getattr(callback, event)(self, *news)
+
+
+def is_count(value: Any, *, least: int) -> bool:
+    """Tell whether a parameter is a whole number that is large enough."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least

@@ -1,0 +1,125 @@
+"""The paper's baseline "Boosting": Hedge over the training rows instead of the classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from worstclass.boosting.base import VotingBooster
+from worstclass.boosting.callbacks import Callback, FitPlan
+from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
+from worstclass.boosting.outcome import UnmetEdge
+from worstclass.boosting.problem import Labels
+from worstclass.boosting.rounds import BoostingRun, EdgeOf
+from worstclass.exceptions import UnmetEdgeWarning
+from worstclass.floors import IntArray
+from worstclass.options import suggests_options
+
+
+@suggests_options
+class InstanceBooster(VotingBooster):
+    """Boosting by online convex optimisation: Hedge over instances with a majority vote.
+
+    The weights are over the n training rows, the feedback of a member on a row says whether it has it right, and a
+    member must have right a share ``1/2 + gamma`` of the weight. It lowers the error over all rows, whatever classes
+    they are of; it is here to be compared with.
+
+    Parameters
+    ----------
+    learner : a ``TorchLearner``, a ``SklearnLearner``, or a scikit-learn classifier (wrapped in the latter).
+    gamma : by how much the edge of each member must exceed one half; in (0, 0.5]. ``"auto"``: as
+        ``WorstClassBooster`` has it for the same classes.
+    n_rounds : T. ``"auto"``: ``ceil(2 ln n / gamma^2)``, often more than can be paid for: see the budgets.
+    max_epochs : passes that the learner may make in a round.
+    patience : passes without progress of the edge after which a round is given up. ``"auto"``: as many as make
+        1,000 steps of the optimizer, and at least 50.
+    max_total_epochs, max_seconds : passes in all rounds together, and time, after which boosting ends with the rounds
+        that are finished; None is no limit.
+    select_on : which validation error chooses the prefix of the vote: of the ``"worst"`` class, or the ``"average"``
+        over all rows.
+    random_state : seed of everything random; the global generators are neither read nor changed.
+    callbacks : ``Callback`` objects that are told of every pass and round.
+
+    Attributes
+    ----------
+    classes_, members_, n_members_used_, history_, training_report_, validation_report_, gamma_, n_rounds_, eta_,
+    n_passes_ : as of ``WorstClassBooster``. In ``history_``, the class weights are the sums over the rows of a class.
+
+    References
+    ----------
+    The online-to-boosting reduction as the paper uses it: Saito, Matsuo, Uchida and Suehiro, "Bounding the Worst-class
+    Error: A Boosting Approach"; Hedge is due to Freund and Schapire (1997).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> booster = InstanceBooster(DecisionTreeClassifier(), gamma=0.3, random_state=0).fit(X, y)
+    >>> booster.n_rounds_
+    112
+    """
+
+    def __init__(
+        self,
+        learner: Any,
+        *,
+        gamma: float | str = "auto",
+        n_rounds: int | str = "auto",
+        max_epochs: int = 10_000,
+        patience: int | str = "auto",
+        max_total_epochs: int | None = None,
+        max_seconds: float | None = None,
+        select_on: str = "worst",
+        random_state: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.learner = learner
+        self.gamma = gamma
+        self.n_rounds = n_rounds
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.max_total_epochs = max_total_epochs
+        self.max_seconds = max_seconds
+        self.select_on = select_on
+        self.random_state = random_state
+        self.callbacks = callbacks
+
+    def _rounds(self, run: BoostingRun) -> None:
+        """Run the rounds of the paper's OCO boosting."""
+        y = run.labels.index
+        hedge = Hedge.start(len(y))
+        for _ in range(run.plan.n_rounds):
+            w = hedge.weights
+            of_classes = np.bincount(y, weights=w, minlength=run.labels.n_classes).astype(np.float64)
+            h = self._weak_learn(run, edge_on_rows(w, y), w * len(w), "boost")
+            if h is None or not h.reached:
+                if not self._ended_by_budget(run, of_classes, h):
+                    unmet = UnmetEdge(run, of_classes, h).message()
+                    if h is not None and not run.members:
+                        self._tell("on_round_end", run.enlist(h, of_classes, "unmet"))
+                    warnings.warn(unmet, UnmetEdgeWarning, stacklevel=4)
+                return
+            hedge = hedge.update(h.trained.predictions == y, run.plan.eta)
+            self._tell("on_round_end", run.enlist(h, of_classes, "boost", hedge))
+
+    def _plan(self, labels: Labels) -> FitPlan:
+        n = len(labels.index)
+        gamma = resolve_gamma(self.gamma, labels.n_classes, owner=self._owner)
+        T = n_rounds_for(gamma, n) if self.n_rounds == "auto" else int(self.n_rounds)
+        return FitPlan(
+            classes=tuple(labels.classes.tolist()),
+            theta=(),
+            n_rounds=T,
+            max_extra_rounds=0,
+            gamma=gamma,
+            eta=hedge_rate(T, n),
+        )
+
+
+def edge_on_rows(w: FloatArray, y: IntArray) -> EdgeOf:
+    """Return the edge w . r as a function of a member's answers: r_i says whether it has row i right."""
+    return lambda predictions, _: edge(w, predictions == y)

@@ -1,0 +1,349 @@
+"""A comparison as Markdown, CSV, text for a terminal, and a figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from worstclass.experiments.comparison import Comparison, MethodRow, Note, Spread
+from worstclass.experiments.significance import PairedTest
+from worstclass.report.figures import COLOURS, _as_text
+
+#: what the metrics are called in a table, and in a sentence
+TITLES = {"worst": "worst class", "class_mean": "class mean", "plain": "all rows"}
+ERRORS = {"worst": "worst-class error", "class_mean": "class-mean error", "plain": "plain error"}
+
+#: characters that are shown of a message, and of a method's name beside the figure
+MOST_MESSAGE, MOST_NAME = 300, 36
+
+#: marks of a significant difference from the reference and from the best
+FROM_REFERENCE, FROM_BEST = "*", "†"
+
+#: marks of the figure
+MEAN_MARK: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 13, "markeredgewidth": 2.2}
+SEED_MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.6, "markeredgewidth": 0, "alpha": 0.6}
+PLAIN_MARK: dict[str, Any] = {
+    "linestyle": "none",
+    "marker": "o",
+    "markersize": 6,
+    "markerfacecolor": "white",
+    "markeredgecolor": "0.25",
+}
+
+#: columns of the CSV that tell of one test: end of the column's name, value of the test
+TEST_COLUMNS = {
+    "": "b",
+    "_seeds": "n",
+    "_difference": "mean_difference",
+    "_test": "test",
+    "_p": "p",
+    "_p_corrected": "p_corrected",
+    "_p_sign_flip": "p_permutation",
+    "_significant": "significant",
+}
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """Write the whole comparison: table, tests, failures, notes, and where it comes from."""
+    n_methods, n_seeds = _count(len(comparison.rows), "method"), _count(len(comparison.seeds), "seed")
+    lines = [f"# {_inline(comparison.data)}: {n_methods}, {n_seeds}", ""]
+    rows = [[_inline(cell) for cell in _cells(row, comparison)] for row in comparison.rows]
+    for row, cells in zip(comparison.rows, rows, strict=True):
+        if row.rank == 1:
+            _embolden(cells, _heads().index("method"), _heads().index(TITLES[comparison.metric]))
+    lines += [*_markdown_table(_heads(), rows), "", " ".join(_inline(line) for line in _captions(comparison)), ""]
+    tests = _shown_tests(comparison)
+    if tests:
+        heads = ["method", "against", "seeds", "difference", "p", "corrected p", "sign-flip p"]
+        tested = [[_inline(cell) for cell in _test_cells(test)] for test in tests]
+        lines += ["## Differences", "", *_markdown_table(heads, tested), "", _on_tests(comparison, tests), ""]
+    if comparison.failures:
+        lines += ["## Failed cells", ""]
+        lines += [f"- {_inline(who)}: {_code(message)}" for who, message in _failures(comparison)]
+        lines += [""]
+    if comparison.notes:
+        lines += ["## Notes", ""]
+        lines += [f"- {_inline(note.method)}, {_seeds(note.seeds)}: {_note(note)}" for note in comparison.notes]
+        lines += [""]
+    return "\n".join([*lines, "## How it was made", "", *_facts(comparison)]) + "\n"
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Write the table, how to read it, and the failures, aligned for a terminal."""
+    table = [_heads(), *(_cells(row, comparison) for row in comparison.rows)]
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    names = _heads().index("method")
+    lines = []
+    for row in table:
+        places = enumerate(zip(row, widths, strict=True))
+        parts = [cell.ljust(width) if i == names else cell.rjust(width) for i, (cell, width) in places]
+        lines.append("  ".join(parts).rstrip())
+    width = max(80, *(len(line) for line in lines))
+    lines += [textwrap.fill(line, width, break_on_hyphens=False) for line in _captions(comparison)]
+    lines += [f"failed: {who}: {message}" for who, message in _failures(comparison)]
+    return "\n".join(lines) + "\n"
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """Write one line a method, with a header; rates in [0, 1], empty where there is nothing."""
+    families = {
+        "reference": {test.a: test for test in comparison.against_reference},
+        "best": {test.a: test for test in comparison.against_best},
+    }
+    records = []
+    for row in comparison.rows:
+        record: dict[str, Any] = {"rank": row.rank, "method": row.method, "data": comparison.data}
+        record |= {"seeds_done": row.n_done, "seeds_failed": row.n_failed}
+        for metric in TITLES:
+            spread = row.spread(metric)
+            for name, value in {"mean": "mean", "sd": "sd", "min": "minimum", "max": "maximum"}.items():
+                record[f"{metric}_{name}"] = getattr(spread, value, None)
+        record |= {"passes": row.passes, "seconds": row.seconds, "members": row.n_members}
+        for prefix, tests in families.items():
+            test = tests.get(row.method)
+            record |= {f"{prefix}{name}": getattr(test, value, None) for name, value in TEST_COLUMNS.items()}
+        records.append(record)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def comparison_figure(comparison: Comparison) -> Figure:
+    """Draw the worst-class error of each method, by seed and on average, with its error over all rows.
+
+    Methods are in the order of the table, best at the top; the reference has a colour of its own.
+    """
+    rows = comparison.rows
+    figure = Figure(figsize=(7.5, 1.4 + 0.3 * max(len(rows), 3)), layout="constrained")
+    axes = figure.subplots()
+    for place, row in enumerate(rows):
+        if row.worst is None or row.plain is None:
+            along = axes.get_yaxis_transform()
+            axes.text(
+                0.01, place, "no result", color="0.4", size=8, va="center", transform=along, backgroundcolor="white"
+            )
+            continue
+        colour = _colour(row.method, comparison)
+        seeds = list(row.worst.by_seed.values())
+        around = place + 0.2 * np.linspace(-1, 1, len(seeds)) * (len(seeds) > 1)
+        axes.plot(row.plain.mean, place, zorder=2, clip_on=False, **PLAIN_MARK)
+        axes.plot(row.worst.mean, place, color=colour, zorder=3, clip_on=False, **MEAN_MARK)
+        axes.plot(seeds, around, color=colour, zorder=4, clip_on=False, **SEED_MARK)
+    axes.set_yticks(range(len(rows)), [_tick(row, comparison) for row in rows])
+    axes.set_xlabel(f"test error on {_as_text(_shortened(_one_line(comparison.data), 2 * MOST_NAME))}")
+    largest = max((row.worst.maximum for row in rows if row.worst is not None), default=1.0) or 1.0
+    axes.set(ylim=(len(rows) - 0.4, -0.6), xlim=(0, 1.03 * largest))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0 if largest >= 0.08 else 1))
+    axes.grid(axis="y", color="0.92")
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    columns = 4 if len(comparison.reference or "") <= MOST_NAME // 2 else 2
+    layout: dict[str, Any] = {"loc": "outside upper center", "ncols": columns, "labelspacing": 1.2}
+    figure.legend(handles=_legend_marks(comparison), frameon=False, fontsize=8, **layout)
+    return figure
+
+
+def _legend_marks(comparison: Comparison) -> list[Line2D]:
+    marks = [Line2D([], [], color=COLOURS[0], label="worst class, mean", **MEAN_MARK)]
+    if comparison.reference is not None:
+        name = _as_text(_shortened(_one_line(comparison.reference), MOST_NAME))
+        colour = _colour(comparison.reference, comparison)
+        marks += [Line2D([], [], color=colour, label=f"the same of {name}", **MEAN_MARK)]
+    marks += [Line2D([], [], color=COLOURS[0], label="worst class, each seed", **SEED_MARK)]
+    return [*marks, Line2D([], [], label="all rows, mean", **PLAIN_MARK)]
+
+
+def _colour(method: str, comparison: Comparison) -> str:
+    return COLOURS[4] if method == comparison.reference else COLOURS[0]
+
+
+def _tick(row: MethodRow, comparison: Comparison) -> str:
+    name, n_seeds = _shortened(_one_line(row.method), MOST_NAME), len(comparison.seeds)
+    return _as_text(name if row.n_done == n_seeds else f"{name} ({row.n_done} of {n_seeds})")
+
+
+def _heads() -> list[str]:
+    return ["rank", "method", "seeds", *TITLES.values(), "passes", "seconds", "members"]
+
+
+def _cells(row: MethodRow, comparison: Comparison) -> list[str]:
+    """Return one line of the table; the errors that are tested have room for marks, so that numbers stay aligned."""
+    n_seeds = len(comparison.seeds)
+    seeds = str(n_seeds) if row.n_done == n_seeds else f"{row.n_done} of {n_seeds}"
+    errors = [
+        _percent(row.spread(metric)) + (_marks(row.method, comparison) if metric == comparison.metric else "")
+        for metric in TITLES
+    ]
+    compute = [_amount(value) for value in (row.passes, row.seconds, row.n_members)]
+    return ["-" if row.rank is None else str(row.rank), _one_line(row.method), seeds, *errors, *compute]
+
+
+def _marks(method: str, comparison: Comparison) -> str:
+    marks = {FROM_REFERENCE: comparison.against_reference, FROM_BEST: _tests_against_best(comparison)}
+    found = [mark for mark, tests in marks.items() if any(test.a == method and test.significant for test in tests)]
+    room = sum(any(test.significant for test in tests) for tests in marks.values())
+    return f" {''.join(found):<{room}}" if room else ""
+
+
+def _tests_against_best(comparison: Comparison) -> tuple[PairedTest, ...]:
+    """Return the tests against the best, none where the best is the reference."""
+    return () if comparison.best == comparison.reference else comparison.against_best
+
+
+def _shown_tests(comparison: Comparison) -> tuple[PairedTest, ...]:
+    return (*comparison.against_reference, *_tests_against_best(comparison))
+
+
+def _captions(comparison: Comparison) -> list[str]:
+    """Say how the table is to be read."""
+    n_seeds, metric = len(comparison.seeds), ERRORS[comparison.metric]
+    finished = "" if all(row.n_done == n_seeds for row in comparison.rows) else "the finished ones of "
+    spread = f"mean ± standard deviation over {finished}{n_seeds} seeds" if n_seeds > 1 else "of one seed"
+    lines = [
+        f"Test errors in percent, {spread}, ranked by {metric}; passes, seconds and members are means over the same "
+        "seeds."
+    ]
+    if any(row.n_done and row.rank is None for row in comparison.rows):
+        lines.append("A method with fewer finished seeds than others is not ranked: its mean is over other draws.")
+    reading = []
+    level = f"p at most {comparison.alpha:g}"
+    n_tests = _n_tested(comparison.against_reference)
+    if n_tests:
+        reading.append(
+            f"{FROM_REFERENCE} marks a {metric} that differs significantly from that of {comparison.reference} "
+            f"(paired over seeds, two-sided, {level} after Holm's correction for {_count(n_tests, 'test')})"
+        )
+    if _n_tested(_tests_against_best(comparison)):
+        reading.append(
+            f"{FROM_BEST} marks a {metric} that differs significantly from that of {comparison.best}, the best "
+            f"({level} after correction for all {_count(_n_tested(comparison.pairs), 'pair')}, since the results "
+            "chose the best)"
+        )
+    if reading:
+        lines.append("; ".join(reading) + ".")
+    elif _shown_tests(comparison):
+        lines.append("No difference could be tested: that takes two seeds that both methods finished.")
+    return lines
+
+
+def _failures(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return method and seeds, and why they failed; seeds that failed alike together."""
+    seeds: dict[tuple[str, str], list[int]] = {}
+    for failed in comparison.failures:
+        message = _shortened(_one_line(f"{failed.error_type}: {failed.message}"), MOST_MESSAGE)
+        seeds.setdefault((failed.method, message), []).append(failed.seed)
+    return [(f"{_one_line(method)}, {_seeds(alike)}", message) for (method, message), alike in seeds.items()]
+
+
+def _n_tested(tests: Sequence[PairedTest]) -> int:
+    return sum(test.p is not None for test in tests)
+
+
+def _test_cells(test: PairedTest) -> list[str]:
+    difference = "-" if test.mean_difference is None else f"{100 * test.mean_difference:+.1f}"
+    if test.p is None or test.p_corrected is None or test.p_permutation is None:
+        return [test.a, test.b, str(test.n), difference, "not testable", "-", "-"]
+    p = _probability(test.p) + (" (sign-flip)" if test.test == "permutation" else "")
+    corrected = _probability(test.p_corrected) + (" (significant)" if test.significant else "")
+    return [test.a, test.b, str(test.n), difference, p, corrected, _probability(test.p_permutation)]
+
+
+def _on_tests(comparison: Comparison, tests: Sequence[PairedTest]) -> str:
+    most = max(test.n for test in tests)
+    text = (
+        f"Differences of the {ERRORS[comparison.metric]} are in percentage points, method minus the one it is "
+        "set against, on the seeds that both finished. p is that of the paired t-test, which takes the differences to "
+        "be about normally distributed; of the sign-flip test where it says so (two seeds, or differences that are "
+        "all the same). The sign-flip test assumes only that equal methods differ as often in one direction as in "
+        "the other"
+    )
+    if most >= 2 and 2 / 2**most > comparison.alpha:
+        return f"{text}, but with {most} seeds it cannot give less than {2 / 2**most:g}, so it alone can show nothing."
+    return f"{text}."
+
+
+def _facts(comparison: Comparison) -> list[str]:
+    lines = [f"- data: {_inline(comparison.data)}, {_seeds(comparison.seeds)}"]
+    if comparison.settings:
+        lines += [f"- settings of all methods: {_code(json.dumps(comparison.settings))}"]
+    alike: dict[str, list[str]] = {}
+    for method, values in comparison.method_settings.items():
+        alike.setdefault(json.dumps(values), []).append(method)
+    lines += [f"- settings of {_inline(', '.join(methods))}: {_code(values)}" for values, methods in alike.items()]
+    if len(comparison.provenance) > 1:
+        lines += ["- the cells were not all made by the same versions, commit or machine:"]
+    for made in comparison.provenance:
+        versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
+        lines += [f"- Python {made.python} on {made.machine}, {versions}, commit {made.commit or 'unknown'}"]
+    return lines
+
+
+def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
+
+
+def _embolden(cells: list[str], *places: int) -> None:
+    for place in places:
+        mark = r" \*" if cells[place].endswith(r" \*") else ""
+        cells[place] = f"**{cells[place].removesuffix(mark)}**{mark}"
+
+
+def _percent(spread: Spread | None) -> str:
+    if spread is None:
+        return "-"
+    sd = "" if spread.sd is None else f" ± {100 * spread.sd:.1f}"
+    return f"{100 * spread.mean:.1f}{sd}"
+
+
+def _amount(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _probability(p: float) -> str:
+    return "<0.0001" if p < 0.0001 else f"{p:.3g}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(str(seed) for seed in seeds)}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _inline(text: str) -> str:
+    """Return text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\|*_`<\[])", r"\\\1", _one_line(text))
+
+
+def _code(text: str) -> str:
+    plain = _one_line(text).replace("`", "'")
+    return f"`{plain}`"
+
+
+def _note(note: Note) -> str:
+    return _inline(_shortened(_one_line(note.text), MOST_MESSAGE))

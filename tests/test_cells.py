@@ -1,0 +1,334 @@
+"""Cells on disk: what is kept, resumed, refused, and what happens to those that fail."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from worstclass.exceptions import ParameterError, UnmetBoundWarning
+from worstclass.experiments.cells import Cell, CellOutcome, CellResult, run_cells
+from worstclass.experiments.run import Provenance
+from worstclass.metrics import class_report
+
+SETTINGS = {"network": "mlp", "budget": {"epochs": 10}, "select_on": "worst", "options": {}}
+
+
+def cells_of(methods, n_seeds=1, settings=SETTINGS):
+    return [Cell(method, "toy", seed, settings) for method in methods for seed in range(n_seeds)]
+
+
+def outcome_of(cell, **values):
+    """Answers that depend on method and seed only: four rows of each of two classes."""
+    rng = np.random.default_rng([cell.seed, *cell.method.encode()])
+    y = np.repeat(["a", "b"], 4)
+    report = class_report(y, rng.choice(["a", "b"], size=8), labels=["a", "b"])
+    return CellOutcome(report, **{"passes": 3, "seconds": 1.5, **values})
+
+
+class Recorder:
+    """Runs cells and remembers which; raises what it is told to, at the cells it is told."""
+
+    def __init__(self, raises=None):
+        self.raises = dict(raises or {})
+        self.ran = []
+
+    def __call__(self, cell):
+        self.ran.append((cell.method, cell.seed))
+        if cell.method in self.raises:
+            raise self.raises[cell.method]
+        return outcome_of(cell)
+
+
+def names_in(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+# what defines a cell
+
+
+def test_the_file_name_is_method_and_seed():
+    names = [cell.file_name for cell in cells_of(["ce", "ib+cb", "0.5-dnn"])]
+    assert names == ["ce-seed0.json", "ib+cb-seed0.json", "0.5-dnn-seed0.json"]
+
+
+def test_names_that_are_no_file_names_get_distinct_ones():
+    names = {Cell(method, "toy", 0).file_name for method in ("a/b", "a b", "A b", "../a", "", "x" * 300, ".a", "あ")}
+    assert len(names) == 8
+    for name in names:
+        assert Path(name).name == name
+        assert len(name) < 100
+        assert not name.startswith(".")
+
+
+def test_the_fingerprint_does_not_depend_on_the_order_or_kind_of_containers():
+    one = Cell("ce", "toy", 0, {"a": 1, "b": {"x": (1, 2), "y": None}, "theta": {2: 0.6, "others": 0.7}})
+    two = Cell("ce", "toy", np.int64(0), {"theta": {"others": 0.7, "2": 0.6}, "b": {"y": None, "x": [1, 2]}, "a": 1})
+    assert one.fingerprint == two.fingerprint
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Cell("wce", "toy", 0, SETTINGS),
+        Cell("ce", "iris", 0, SETTINGS),
+        Cell("ce", "toy", 1, SETTINGS),
+        Cell("ce", "toy", 0, {**SETTINGS, "budget": {"epochs": 11}}),
+        Cell("ce", "toy", 0, {**SETTINGS, "more": None}),
+        Cell("ce", "toy", 0),
+    ],
+)
+def test_the_fingerprint_depends_on_everything(other):
+    assert other.fingerprint != Cell("ce", "toy", 0, SETTINGS).fingerprint
+
+
+@pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}, np.float32(0.5)])
+def test_settings_that_json_cannot_hold_are_refused(value):
+    with pytest.raises(ParameterError, match="'settings' parameter of Cell must be values that JSON can hold"):
+        Cell("ce", "toy", 0, {"deep": [value]})
+
+
+# what a file holds
+
+
+def test_a_finished_cell_is_kept_with_all_that_was_found(tmp_path):
+    y, answers = ["a", "a", "a", "a", "b", "b"], ["a", "a", "a", "b", "a", "b"]
+    report = class_report(y, answers)
+    training = class_report(["a", "b", "b", "b"], ["a", "b", "b", "a"])
+    found = CellOutcome(report, validation=report, training=training, passes=7, n_members=2, extra={"gamma": 0.1})
+    run_cells(cells_of(["ours"]), lambda cell: found, tmp_path)
+    kept = json.loads((tmp_path / "ours-seed0.json").read_text())
+    assert (kept["method"], kept["data"], kept["seed"], kept["settings"]) == ("ours", "toy", 0, SETTINGS)
+    assert kept["fingerprint"] == Cell("ours", "toy", 0, SETTINGS).fingerprint
+    assert (kept["status"], kept["error"]) == ("done", None)
+    assert kept["worst_error"] == 0.5  # 1 of 2
+    assert kept["class_mean_error"] == 0.375  # of 1/4 and 1/2
+    assert kept["plain_error"] == pytest.approx(1 / 3)  # 2 of 6
+    assert kept["train_worst_error"] == pytest.approx(1 / 3)
+    assert (kept["passes"], kept["n_members"], kept["extra"]) == (7, 2, {"gamma": 0.1})
+    assert kept["seconds"] >= 0
+    assert kept["test"] == kept["validation"] == report.to_dict()
+    assert kept["provenance"] == Provenance.collect().model_dump()
+
+
+def test_the_time_of_the_fit_goes_before_that_of_the_whole_cell(tmp_path):
+    (result,) = run_cells(cells_of(["ce"]), lambda cell: outcome_of(cell, seconds=1234.5), tmp_path)
+    assert result.seconds == 1234.5
+
+
+def test_results_returned_are_those_of_the_files(tmp_path):
+    cells = cells_of(["ce", "ours"], 2)
+    results = run_cells(cells, lambda cell: outcome_of(cell, extra={"pair": (1, 2)}), tmp_path)
+    assert results == [CellResult.read(tmp_path / cell.file_name) for cell in cells]
+    assert [result.cell for result in results] == cells
+    assert results == run_cells(cells, Recorder(), tmp_path)
+
+
+def test_warnings_become_notes_each_once(tmp_path):
+    def run(cell):
+        for _ in range(3):
+            warnings.warn("bound missed for b", UnmetBoundWarning, stacklevel=1)
+        return outcome_of(cell, notes=["budget used up"])
+
+    (result,) = run_cells(cells_of(["ours"]), run, tmp_path)
+    assert result.notes == ["budget used up", "bound missed for b"]
+
+
+# resuming
+
+
+def test_finished_cells_are_not_run_again(tmp_path):
+    run_cells(cells_of(["ce"], 2), Recorder(), tmp_path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    again = Recorder()
+    run_cells(cells_of(["ce", "ours"], 2), again, tmp_path)
+    assert again.ran == [("ours", 0), ("ours", 1)]
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def test_an_interruption_keeps_what_is_finished_and_the_next_run_goes_on(tmp_path):
+    cells = cells_of(["a", "b", "c", "d", "e"])
+    first = Recorder({"c": KeyboardInterrupt()})
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(cells, first, tmp_path)
+    assert first.ran == [("a", 0), ("b", 0), ("c", 0)]
+    assert names_in(tmp_path) == ["a-seed0.json", "b-seed0.json"]
+    second = Recorder()
+    results = run_cells(cells, second, tmp_path)
+    assert second.ran == [("c", 0), ("d", 0), ("e", 0)]
+    assert [result.method for result in results] == list("abcde")
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "not utf-8", "another thing", "edited", "no report"])
+def test_a_broken_file_counts_as_not_done(tmp_path, damage):
+    (whole,) = run_cells(cells_of(["ce"]), Recorder(), tmp_path)
+    file = tmp_path / "ce-seed0.json"
+    text = file.read_text()
+    broken = {
+        "truncated": text[: len(text) // 2].encode(),
+        "empty": b"",
+        "not utf-8": b"\xff\xfe\x00{",
+        "another thing": b"[1, 2]",
+        "edited": text.replace('"epochs": 10', '"epochs": 99').encode(),
+        "no report": json.dumps({**json.loads(text), "test": None}).encode(),
+    }[damage]
+    assert broken != text.encode()
+    file.write_bytes(broken)
+    again, events = Recorder(), []
+    (result,) = run_cells(cells_of(["ce"]), again, tmp_path, events.append)
+    assert again.ran == [("ce", 0)]
+    assert [event.kind for event in events] == ["unreadable", "started", "finished"]
+    assert "ce-seed0.json is not a whole cell and is made anew" in events[0].message
+    assert result == whole == CellResult.read(file)
+
+
+def test_a_cell_made_with_other_settings_is_refused_before_anything_runs(tmp_path):
+    run_cells(cells_of(["ours"]), Recorder(), tmp_path)
+    before = (tmp_path / "ours-seed0.json").read_bytes()
+    other = {**SETTINGS, "budget": {"epochs": 20}, "theta": 0.8}
+    again = Recorder()
+    with pytest.raises(ParameterError) as caught:
+        run_cells(cells_of(["ce", "ours"], settings=other), again, tmp_path)
+    message = str(caught.value)
+    assert "ours-seed0.json" in message
+    assert "settings.budget.epochs (10 in the file, 20 asked for)" in message
+    assert "settings.theta (nothing in the file, 0.8 asked for)" in message
+    assert "--out" in message
+    assert "--overwrite" in message
+    assert "select_on" not in message
+    assert again.ran == []
+    assert (tmp_path / "ours-seed0.json").read_bytes() == before
+
+
+def test_another_data_set_in_the_same_folder_is_refused(tmp_path):
+    run_cells([Cell("ce", "toy", 0)], Recorder(), tmp_path)
+    with pytest.raises(ParameterError, match=r'data \("toy" in the file, "iris" asked for\)'):
+        run_cells([Cell("ce", "iris", 0)], Recorder(), tmp_path)
+
+
+def test_overwriting_removes_the_old_cells_first_so_that_it_can_be_resumed_without(tmp_path):
+    run_cells(cells_of(["a", "b", "other"]), Recorder(), tmp_path)
+    cells = cells_of(["a", "b"], settings={"budget": 2})
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(cells, Recorder({"b": KeyboardInterrupt()}), tmp_path, overwrite=True)
+    assert names_in(tmp_path) == ["a-seed0.json", "other-seed0.json"]
+    again = Recorder()
+    results = run_cells(cells, again, tmp_path)
+    assert again.ran == [("b", 0)]
+    assert [result.settings for result in results] == [{"budget": 2}] * 2
+
+
+def test_the_same_method_and_seed_twice_is_refused(tmp_path):
+    cells = [Cell("ce", "toy", 0), Cell("ce", "iris", 0), Cell("ours", "toy", 0)]
+    with pytest.raises(ParameterError, match=r"distinct methods and seeds.*\['ce-seed0.json'\]"):
+        run_cells(cells, Recorder(), tmp_path)
+    assert names_in(tmp_path) == []
+
+
+# failures
+
+
+def test_a_cell_that_raises_is_written_as_failed_and_the_others_go_on(tmp_path):
+    events = []
+    recorder = Recorder({"b": ZeroDivisionError("by zero")})
+    results = run_cells(cells_of(["a", "b", "c"]), recorder, tmp_path, events.append)
+    assert [result.status for result in results] == ["done", "failed", "done"]
+    kept = CellResult.read(tmp_path / "b-seed0.json")
+    assert (kept.error.type, kept.error.message) == ("ZeroDivisionError", "by zero")
+    assert "tests/test_cells.py" in kept.error.traceback
+    assert (kept.worst_error, kept.test) == (None, None)
+    assert [(event.kind, event.cell.method) for event in events][2:4] == [("started", "b"), ("failed", "b")]
+    assert events[3].message == "ZeroDivisionError: by zero"
+
+
+def test_failed_cells_are_tried_again_unless_told_not_to(tmp_path):
+    run_cells(cells_of(["a", "b"]), Recorder({"b": ZeroDivisionError("by zero")}), tmp_path)
+    kept, events = Recorder(), []
+    results = run_cells(cells_of(["a", "b"]), kept, tmp_path, events.append, retry_failed=False)
+    assert kept.ran == []
+    assert [result.status for result in results] == ["done", "failed"]
+    assert [event.kind for event in events] == ["reused", "reused"]
+    again = Recorder()
+    results = run_cells(cells_of(["a", "b"]), again, tmp_path)
+    assert again.ran == [("b", 0)]
+    assert [result.status for result in results] == ["done", "done"]
+    assert CellResult.read(tmp_path / "b-seed0.json").status == "done"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error"),
+    [
+        (lambda cell: outcome_of(cell, extra={"model": object()}), "PydanticSerializationError"),
+        (lambda cell: outcome_of(cell, passes=-1), "ValidationError"),
+        (lambda cell: outcome_of(cell, seconds=float("nan")), "ValidationError"),
+        (lambda cell: None, "AttributeError"),
+    ],
+)
+def test_an_outcome_that_cannot_be_kept_is_a_failure_of_its_cell(tmp_path, outcome, error):
+    (result,) = run_cells(cells_of(["a"]), outcome, tmp_path)
+    assert (result.status, result.error.type) == ("failed", error)
+    assert CellResult.read(tmp_path / "a-seed0.json") == result
+
+
+# writing
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_part_of_the_new_one(tmp_path, monkeypatch):
+    (result,) = run_cells(cells_of(["a"]), Recorder({"a": ZeroDivisionError()}), tmp_path)
+    before = (tmp_path / "a-seed0.json").read_bytes()
+    write = Path.write_text
+
+    def half_written(self, text, **options):
+        write(self, text[: len(text) // 2], **options)
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "write_text", half_written)
+    with pytest.raises(OSError, match="disk full"):
+        run_cells(cells_of(["a", "b"]), Recorder(), tmp_path)
+    assert names_in(tmp_path) == ["a-seed0.json"]
+    assert (tmp_path / "a-seed0.json").read_bytes() == before
+    assert result.status == "failed"
+
+
+def test_an_interruption_while_writing_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(self, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(cells_of(["a"]), Recorder(), tmp_path)
+    assert names_in(tmp_path) == []
+
+
+# events
+
+
+def test_events_tell_what_happens_and_where_it_stands(tmp_path):
+    run_cells(cells_of(["a"]), Recorder(), tmp_path)
+    events = []
+    run_cells(cells_of(["a", "b"]), Recorder(), tmp_path, events.append)
+    told = [(event.kind, event.cell.method, event.number, event.total) for event in events]
+    assert told == [("reused", "a", 1, 2), ("started", "b", 2, 2), ("finished", "b", 2, 2)]
+    assert [event.result is None for event in events] == [False, True, False]
+
+
+def test_a_finished_cell_is_on_disk_when_its_event_is_told(tmp_path):
+    class ShownWrongError(Exception):
+        pass
+
+    def broken_progress(event):
+        if event.kind == "finished":
+            assert CellResult.read(tmp_path / event.cell.file_name) == event.result
+            raise ShownWrongError
+
+    with pytest.raises(ShownWrongError):
+        run_cells(cells_of(["a", "b"]), Recorder(), tmp_path, broken_progress)
+    assert names_in(tmp_path) == ["a-seed0.json"]
+
+
+def test_the_folder_is_made_before_anything_runs(tmp_path):
+    folder = tmp_path / "deep" / "cells"
+    run_cells(cells_of(["a"]), lambda cell: outcome_of(cell) if folder.is_dir() else None, folder)
+    assert CellResult.read(folder / "a-seed0.json").status == "done"

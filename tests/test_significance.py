@@ -1,0 +1,278 @@
+"""Paired tests over seeds: numbers by hand and by scipy, the cases without variance, and that the level holds."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from worstclass.exceptions import DataError, ParameterError, UnknownNameError
+from worstclass.experiments.significance import (
+    PairedTest,
+    compare_all_pairs,
+    compare_with,
+    holm,
+    sign_flip_p,
+    t_test,
+)
+
+ALPHA = 0.05
+
+
+def by_seed(*values):
+    return dict(enumerate(values))
+
+
+def one_test(a, b, **options):
+    (test,) = compare_with({"a": a, "b": b}, "b", **options)
+    return test
+
+
+# one pair
+
+
+def test_t_and_p_by_hand():
+    # differences 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, t = 0.2 / (0.1 / sqrt 3) = 2 sqrt 3; with 2 degrees of
+    # freedom the two-sided p is 1 - t / sqrt(t^2 + 2) = 1 - sqrt(12 / 14)
+    test = one_test(by_seed(0.5, 0.5, 0.5), by_seed(0.4, 0.3, 0.2))
+    assert (test.a, test.b, test.n, test.test) == ("a", "b", 3, "t")
+    assert test.mean_difference == pytest.approx(0.2)
+    assert test.t == pytest.approx(2 * math.sqrt(3))
+    assert test.p == pytest.approx(1 - math.sqrt(12 / 14))
+    assert test.p_corrected == test.p  # a family of one
+    assert not test.significant
+
+
+def test_p_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(size=(2, 7))
+    test, reference = one_test(by_seed(*a), by_seed(*b)), stats.ttest_rel(a, b)
+    assert (test.t, test.p) == (pytest.approx(reference.statistic), pytest.approx(reference.pvalue))
+
+
+def test_turning_the_pair_around_turns_the_difference_around_only():
+    a, b = by_seed(0.3, 0.5, 0.4, 0.6), by_seed(0.2, 0.1, 0.3, 0.3)
+    there, back = one_test(a, b), one_test(b, a)
+    assert (back.mean_difference, back.t) == (pytest.approx(-there.mean_difference), pytest.approx(-there.t))
+    assert (back.p, back.p_permutation) == (pytest.approx(there.p), there.p_permutation)
+
+
+def test_seeds_are_paired_by_their_number_and_only_common_ones_count():
+    a, b = {3: 0.9, 0: 0.5, 1: 0.6, 2: 0.8}, {2: 0.4, 0: 0.4, 1: 0.3, 8: 0.0}
+    test = one_test(a, b)
+    assert (test.n, test.mean_difference) == (3, pytest.approx((0.1 + 0.3 + 0.4) / 3))
+    assert test.p == pytest.approx(stats.ttest_rel([0.5, 0.6, 0.8], [0.4, 0.3, 0.4]).pvalue)
+
+
+@pytest.mark.parametrize(("b", "n", "difference"), [({}, 0, None), ({9: 0.1}, 0, None), ({1: 0.1}, 1, 0.5)])
+def test_fewer_than_two_common_seeds_are_not_testable(b, n, difference):
+    test = one_test({0: 0.5, 1: 0.6}, b)
+    assert (test.n, test.test, test.p, test.p_corrected, test.significant) == (n, "none", None, None, False)
+    assert test.mean_difference == (difference if difference is None else pytest.approx(difference))
+
+
+def test_two_seeds_are_left_to_the_sign_flip_test_which_cannot_reject():
+    test = one_test(by_seed(0.9, 0.9), by_seed(0.1, 0.2))
+    assert (test.n, test.test, test.t, test.p, test.significant) == (2, "permutation", None, 0.5, False)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_no_difference_anywhere_gives_p_one(n):
+    values = by_seed(*np.linspace(0.1, 0.7, n))
+    test = one_test(values, dict(values))
+    assert (test.mean_difference, test.p, test.p_permutation, test.significant) == (0.0, 1.0, 1.0, False)
+
+
+def test_differences_by_rounding_are_none():
+    test = one_test(by_seed(0.1 + 0.2, 0.1 + 0.2, 0.1 + 0.2), by_seed(0.3, 0.3, 0.3))
+    assert 0.1 + 0.2 != 0.3
+    assert (test.mean_difference, test.p) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("n", "p"), [(3, 0.25), (5, 0.0625), (6, 0.03125)])
+def test_the_same_difference_everywhere_is_left_to_the_sign_flip_test(n, p):
+    # 0.3 - 0.2 and 0.8 - 0.7 differ in the last digit: rounding must not pass for variance
+    low = [(2 + seed) / 10 for seed in range(n)]
+    test = one_test(by_seed(*((3 + seed) / 10 for seed in range(n))), by_seed(*low))
+    assert (test.test, test.t, test.p) == ("permutation", None, p)
+    assert test.significant == (p <= ALPHA)
+
+
+# sign flips
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        ([1, 2, 3], 2 / 8),  # sums ±6 ±4 ±2 0 0; 6 was seen
+        ([3, 2, -1], 4 / 8),  # sums ±6 ±4 ±2 0 0; 4 was seen
+        ([1, 1, -1], 1.0),  # sums ±3 ±1 ±1 ±1; 1 was seen
+        ([0.1, 0.1, 0.1, 0.1, 0.1], 2 / 32),
+        ([0, 0, 5], 1.0),
+        ([5], 1.0),
+    ],
+)
+def test_sign_flips_by_hand(differences, p):
+    assert sign_flip_p(differences) == p
+
+
+def test_sign_flips_are_those_of_scipy():
+    differences = np.random.default_rng(1).normal(0.5, size=8)
+    reference = stats.permutation_test(
+        (differences, np.zeros(8)), lambda a, b: (a - b).mean(), permutation_type="samples", n_resamples=np.inf
+    )
+    assert sign_flip_p(differences) == pytest.approx(reference.pvalue)
+    assert reference.pvalue < 0.5
+
+
+def test_many_differences_are_drawn_near_the_exact_answer_and_never_zero():
+    rng = np.random.default_rng(2)
+    differences = rng.normal(0.35, size=24)
+    exact = stats.ttest_1samp(differences, 0).pvalue  # near the sign-flip p for normal differences
+    assert sign_flip_p(differences) == pytest.approx(exact, abs=0.02)
+    assert sign_flip_p(differences) == sign_flip_p(differences)
+    assert sign_flip_p(np.ones(40)) == 1 / 10_000
+
+
+# Holm
+
+
+def test_holm_by_hand():
+    # sorted: 0.005 * 4 = 0.02, 0.01 * 3 = 0.03, 0.03 * 2 = 0.06, and 0.04 * 1 is lifted to the 0.06 before it
+    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.9]).tolist() == [1.0, 1.0]
+    assert holm([]).tolist() == []
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_never_lowers_keeps_the_order_and_is_at_most_bonferroni(p):
+    corrected = holm(p)
+    assert (corrected >= np.array(p)).all()
+    assert (corrected <= np.minimum(1, len(p) * np.array(p))).all()
+    assert (np.diff(corrected[np.argsort(p)]) >= 0).all()
+
+
+def test_holm_corrects_each_row_by_itself():
+    p = np.random.default_rng(0).uniform(size=(5, 4))
+    assert holm(p).tolist() == [holm(row).tolist() for row in p]
+
+
+# families
+
+
+VALUES = {
+    "ours": by_seed(0.30, 0.28, 0.31, 0.30, 0.29),
+    "ce": by_seed(0.52, 0.49, 0.55, 0.50, 0.54),
+    "near": by_seed(0.31, 0.28, 0.32, 0.29, 0.30),
+    "lone": {0: 0.4},
+}
+
+
+def test_a_family_against_a_reference_is_corrected_over_what_could_be_tested():
+    tests = {test.a: test for test in compare_with(VALUES, "ours")}
+    assert list(tests) == ["ce", "near", "lone"]
+    assert {test.b for test in tests.values()} == {"ours"}
+    p_ce, p_near = tests["ce"].p, tests["near"].p
+    assert p_ce < p_near
+    assert tests["ce"].p_corrected == pytest.approx(2 * p_ce)  # of two, not of three: "lone" is not testable
+    assert tests["near"].p_corrected == pytest.approx(p_near)
+    assert [test.significant for test in tests.values()] == [True, False, False]
+
+
+def test_all_pairs_are_corrected_over_all():
+    tests = compare_all_pairs(VALUES)
+    assert [(test.a, test.b) for test in tests][:3] == [("ours", "ce"), ("ours", "near"), ("ours", "lone")]
+    assert len(tests) == 6
+    tested = [test for test in tests if test.p is not None]
+    assert [test.p_corrected for test in tested] == pytest.approx(holm([test.p for test in tested]).tolist())
+    assert len(tested) == 3
+
+
+def test_alpha_is_the_level_of_the_verdict():
+    test = one_test(VALUES["ce"], VALUES["ours"])
+    assert test.significant
+    assert not one_test(VALUES["ce"], VALUES["ours"], alpha=test.p / 2).significant
+    assert one_test(VALUES["ce"], VALUES["ours"], alpha=test.p).significant
+
+
+def test_records_are_frozen_and_survive_json():
+    for test in compare_all_pairs(VALUES):
+        assert PairedTest.model_validate_json(json.dumps(test.model_dump(), allow_nan=False)) == test
+        with pytest.raises(ValueError, match="frozen"):
+            test.p = 0.0
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(UnknownNameError, match="Did you mean 'ours'"):
+        compare_with(VALUES, "our")
+    for alpha in (0, 1, -0.1, True, "0.05"):
+        with pytest.raises(
+            ParameterError, match=r"'alpha' parameter of compare_all_pairs must be a number in \(0, 1\)"
+        ):
+            compare_all_pairs(VALUES, alpha=alpha)
+    with pytest.raises(DataError, match=r"values of 'a' must be finite.*seeds \[1\]"):
+        compare_with({"a": by_seed(0.1, math.nan), "b": by_seed(0.1, 0.2)}, "b")
+
+
+# the promise: at most alpha of all comparisons of equal methods find anything
+
+N_SEEDS, N_METHODS, N_REPEATS = 5, 6, 20_000
+#: three standard errors of a share of alpha
+MARGIN = 3 * math.sqrt(ALPHA * (1 - ALPHA) / N_REPEATS)
+
+
+def draws(effects=(0.0,) * N_METHODS):
+    """Errors of methods on seeds, shape (repeats, methods, seeds): seeds are hard or easy for all methods alike."""
+    rng = np.random.default_rng(0)
+    hardness = rng.normal(0.3, 0.05, size=(N_REPEATS, 1, N_SEEDS))
+    noise = rng.normal(0, 0.02, size=(N_REPEATS, N_METHODS, N_SEEDS))
+    return hardness + noise + np.array(effects)[:, None]
+
+
+def found_any(p):
+    return float((p.min(axis=-1) <= ALPHA).mean())
+
+
+def test_against_a_reference_equal_methods_are_told_apart_at_most_alpha_of_the_time():
+    values = draws()
+    _, p = t_test(values[:, 1:] - values[:, :1])
+    assert found_any(p) > 0.1  # uncorrected, five tests find something far too often
+    assert found_any(holm(p)) <= ALPHA + MARGIN
+    assert found_any(holm(p)) > ALPHA / 2  # and the correction does not throw the level away
+
+
+def test_against_the_best_only_the_correction_over_all_pairs_keeps_the_level():
+    values = draws()
+    best = values.mean(axis=-1).argmin(axis=-1)
+    first, second = np.triu_indices(N_METHODS, 1)
+    _, p = t_test(values[:, first] - values[:, second])
+    with_best = (first == best[:, None]) | (second == best[:, None])
+    assert found_any(np.where(with_best, holm(p), 1.0)) <= ALPHA + MARGIN
+    assert found_any(holm(p)) <= ALPHA + MARGIN
+    few = p[with_best].reshape(N_REPEATS, N_METHODS - 1)  # as if the best had been named beforehand
+    assert found_any(holm(few)) > ALPHA + 3 * MARGIN
+
+
+def test_a_real_difference_is_found_and_a_false_one_beside_it_is_not():
+    values = draws(effects=(0.0, 0.0, 0.0, 0.0, 0.0, 0.12))
+    _, p = t_test(values[:, 1:] - values[:, :1])
+    corrected = holm(p)
+    assert (corrected[:, -1] <= ALPHA).mean() > 0.9
+    assert found_any(corrected[:, :-1]) <= ALPHA + MARGIN
+
+
+def test_the_level_holds_for_whole_rows_as_compare_with_sees_them():
+    """Worst of five classes of 40 rows each: skewed, with ties, and sometimes without any variance."""
+    rng = np.random.default_rng(0)
+    n_repeats = 2_000
+    errors = rng.binomial(40, 0.3, size=(n_repeats, N_METHODS, N_SEEDS, 5)).max(axis=-1) / 40
+    found = 0
+    for repeat in errors.tolist():
+        tests = compare_with({str(m): by_seed(*values) for m, values in enumerate(repeat)}, "0", alpha=ALPHA)
+        found += any(test.significant for test in tests)
+    assert found / n_repeats <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / n_repeats)
+    assert found > 0
