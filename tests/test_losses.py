@@ -6,6 +6,7 @@ import math
 import pickle
 import subprocess
 import sys
+from decimal import Decimal, localcontext
 from math import exp, log
 
 import pytest
@@ -277,14 +278,13 @@ def test_effective_number_approaches_inverse_frequency():
     assert weights_of(EffectiveNumber(1 - 2**-53), (5000, 300, 2)).tolist() == pytest.approx(wanted.tolist(), rel=1e-9)
 
 
-def test_effective_number_of_huge_and_tiny_classes():
-    # beta = 1 - 1e-8 and n = 1e7: 1 - beta^n = 1 - exp(1e7 * ln(1 - 1e-8)) = 1 - exp(-0.1 - 5e-10);
-    # for n = 1 it is 1e-8 exactly
-    big, small = weights_of(EffectiveNumber(1 - 1e-8), (10_000_000, 1)).tolist()
-    assert small / big == pytest.approx((1 - exp(-0.1 - 5e-10)) / 1e-8, rel=1e-7)
-    # where beta^n vanishes the effective number is at its limit 1 / (1 - beta) = 10,000
-    big, small = weights_of(EffectiveNumber(0.9999), (10_000_000, 1)).tolist()
-    assert small / big == pytest.approx(10_000)
+@pytest.mark.parametrize("beta", [0.5, 0.9999, 1 - 1e-8, 1 - 1e-12])
+@pytest.mark.parametrize("n_rows", [2, 777, 10_000_000])
+def test_effective_number_keeps_its_digits(beta, n_rows):
+    with localcontext(prec=60):  # exact arithmetic on the float that beta is
+        ratio = float((1 - Decimal(beta) ** n_rows) / (1 - Decimal(beta)))
+    big, small = weights_of(EffectiveNumber(beta), (n_rows, 1)).tolist()
+    assert small / big == pytest.approx(ratio, rel=1e-13)
 
 
 def test_deferred_rule_starts_after_its_pass():

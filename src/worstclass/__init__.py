@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from worstclass.data.splits import Splits, make_splits
     from worstclass.learners.sklearn_learner import SklearnLearner
     from worstclass.learners.torch_learner import TorchLearner
+    from worstclass.methods import build_method, list_methods
     from worstclass.metrics import ClassReport, class_report, worst_class_error, worst_class_scorer
     from worstclass.persistence import load_model, save_model
 
@@ -31,6 +32,8 @@ _HOME = {
     "make_splits": "worstclass.data.splits",
     "SklearnLearner": "worstclass.learners.sklearn_learner",
     "TorchLearner": "worstclass.learners.torch_learner",
+    "build_method": "worstclass.methods",
+    "list_methods": "worstclass.methods",
     "ClassReport": "worstclass.metrics",
     "class_report": "worstclass.metrics",
     "worst_class_error": "worstclass.metrics",
@@ -48,7 +51,9 @@ __all__ = [
     "TorchLearner",
     "WorstClassBooster",
     "__version__",
+    "build_method",
     "class_report",
+    "list_methods",
     "load_dataset",
     "load_model",
     "make_splits",

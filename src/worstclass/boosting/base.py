@@ -9,32 +9,28 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.hedge import FloatArray
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import best_prefix
-from worstclass.boosting.problem import Labels, known_labels, training_labels
 from worstclass.boosting.rounds import BoostingRun, EdgeOf, Mending, RoundResult
 from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
-from worstclass.data.map_style import is_map_dataset
-from worstclass.exceptions import BudgetSpentWarning, DataError, ModuleError, ParameterError, UnknownNameError
+from worstclass.exceptions import BudgetSpentWarning, ModuleError, ParameterError, UnknownNameError
 from worstclass.floors import Floors
+from worstclass.labels import Labels, training_labels
 from worstclass.learners import as_learner
 from worstclass.learners.base import Encoder, Inputs, Member, WeakLearner
 from worstclass.learners.budget import Meter, check_limits
+from worstclass.learners.estimator import LearnerClassifier
 from worstclass.metrics import SELECTION, ClassCounts, ClassReport
-from worstclass.options import require_known_options
 from worstclass.randomness import SeedTree
 
 
-class VotingBooster(ClassifierMixin, BaseEstimator):
+class VotingBooster(LearnerClassifier):
     """Base of the boosters: rounds of a weak learner, whose members vote by majority."""
 
-    learner: Any
     n_rounds: int | str
     max_epochs: int
     patience: int | str
@@ -61,7 +57,8 @@ class VotingBooster(ClassifierMixin, BaseEstimator):
         -------
         The fitted booster.
         """
-        run = self._begin(X, y, X_val, y_val)
+        with self._unchanged_if_refused():
+            run = self._begin(X, y, X_val, y_val)
         try:
             self._rounds(run)
         except BaseException:
@@ -114,31 +111,8 @@ class VotingBooster(ClassifierMixin, BaseEstimator):
         for winners in staged_winners(answers, len(inputs), len(self.classes_)):
             yield self.classes_[winners]
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of the learner as ``learner__name``; an unknown name gets a suggestion."""
-        own = {name for name in params if "__" not in name}
-        require_known_options(dict.fromkeys(own), list(self.get_params(deep=False)), owner=self._owner)
-        super().set_params(**params)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        estimator = getattr(self.learner, "estimator", self.learner)
-        if hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, WeakLearner | type):
-            inner = get_tags(estimator).input_tags
-            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        return tags
-
     def _begin(self, X: Any, y: Any, X_val: Any, y_val: Any) -> BoostingRun:
-        """Check everything that can be checked before training, and set the stage; what is refused changes nothing."""
-        before = dict(vars(self))
-        try:
-            return self._checked_run(X, y, X_val, y_val)
-        except BaseException:
-            self.__dict__ = before
-            raise
-
-    def _checked_run(self, X: Any, y: Any, X_val: Any, y_val: Any) -> BoostingRun:
+        """Check everything that can be checked before training, and set the stage."""
         self._check_parameters()
         self.learner_: WeakLearner = as_learner(self.learner, owner=self._owner)
         rows = self._check_X(X, reset=True)
@@ -163,14 +137,6 @@ class VotingBooster(ClassifierMixin, BaseEstimator):
             validation=validation,
             on_pass=(lambda info: self._tell("on_pass", info)) if self.callbacks else None,
         )
-
-    def _validation(self, encoder: Encoder, labels: Labels, X_val: Any, y_val: Any) -> tuple[Inputs, Labels] | None:
-        if X_val is None and y_val is None:
-            return None
-        if X_val is None or (y_val is None and not is_map_dataset(X_val)):
-            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
-        rows = self._check_X(X_val, reset=False)
-        return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
 
     def _weak_learn(
         self, run: BoostingRun, edge_of: EdgeOf, row_weight: FloatArray, phase: str, to_mend: Mending | None = None
@@ -222,10 +188,6 @@ class VotingBooster(ClassifierMixin, BaseEstimator):
             self.validation_report_ = ClassReport.from_counts(counts, names, floors)
 
     @property
-    def _owner(self) -> str:
-        return type(self).__name__
-
-    @property
     def _voters(self) -> list[Member]:
         return self.members_[: self.n_members_used_]
 
@@ -239,15 +201,6 @@ class VotingBooster(ClassifierMixin, BaseEstimator):
         for member in self._voters:
             tally.add(member.predict(inputs))
         return tally
-
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
-        checked = self.learner_.check_X(X)
-        if not is_map_dataset(X):
-            try:
-                validate_data(self, X, reset=reset, skip_check_array=True)
-            except ValueError as error:
-                raise DataError(str(error)) from None
-        return checked
 
     def _check_parameters(self) -> None:
         for name, word in (("n_rounds", "auto"), ("max_epochs", None), ("patience", "auto")):

@@ -14,7 +14,6 @@ from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import VoteDrivenWeights, mending
 from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.outcome import UnmetEdge, missed_bound_message
-from worstclass.boosting.problem import Labels
 from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, EdgeOf, RoundResult
 from worstclass.exceptions import (
     ParameterError,
@@ -24,6 +23,7 @@ from worstclass.exceptions import (
     WeakLearningError,
 )
 from worstclass.floors import Floors
+from worstclass.labels import Labels
 from worstclass.options import suggests_options
 
 OWNER = "WorstClassBooster"

@@ -12,10 +12,10 @@ from worstclass.boosting.base import VotingBooster
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.outcome import UnmetEdge
-from worstclass.boosting.problem import Labels
 from worstclass.boosting.rounds import BoostingRun, EdgeOf
 from worstclass.exceptions import UnmetEdgeWarning
 from worstclass.floors import IntArray
+from worstclass.labels import Labels
 from worstclass.options import suggests_options
 
 

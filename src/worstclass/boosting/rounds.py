@@ -11,9 +11,9 @@ import numpy as np
 from worstclass.boosting.callbacks import FitPlan, PassInfo
 from worstclass.boosting.hedge import BoolArray, FloatArray, Hedge, regret_bound
 from worstclass.boosting.history import RoundRecord
-from worstclass.boosting.problem import Labels
 from worstclass.boosting.vote import VoteTally
 from worstclass.floors import Floors, IntArray
+from worstclass.labels import Labels
 from worstclass.learners.base import Inputs, Member, Pass, Trained, Training, Verdict
 from worstclass.learners.budget import Meter
 from worstclass.metrics import count_correct

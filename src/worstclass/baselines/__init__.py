@@ -1,0 +1,1 @@
+"""Classifiers to compare with: one network with any loss, and ensembles of independent networks."""
