@@ -67,11 +67,10 @@ class _Common:
     def one_network(self, loss: Any, **changes: Any) -> Any:
         from worstclass.baselines.network import NetworkClassifier
 
-        # by time alone, training goes on until it is up
-        limit = 10**9 if self.max_epochs is None and self.max_seconds is not None else self.epochs
+        by_time_alone = self.max_epochs is None and self.max_seconds is not None
         return NetworkClassifier(
             self.torch_learner(loss=loss, **changes),
-            max_epochs=limit,
+            max_epochs=None if by_time_alone else self.epochs,
             max_seconds=self.max_seconds,
             select_on=self.select_on,
             random_state=self.random_state,
@@ -224,18 +223,16 @@ def _half_dnn(common: _Common, *, patience: int | str) -> Any:
     )
 
 
-def _deep_ensemble(common: _Common, *, n_members: int) -> Any:
+def _deep_ensemble(common: _Common, **options: Any) -> Any:
     from worstclass.baselines.network import DeepEnsemble
 
-    # a budget that is not set means what the paper's networks have, for each
-    passes = DEFAULT_EPOCHS * n_members if common.max_epochs is None else common.max_epochs
     return DeepEnsemble(
         common.torch_learner(),
-        n_members=n_members,
-        max_epochs=passes,
+        max_epochs=common.max_epochs,
         max_seconds=common.max_seconds,
         select_on=common.select_on,
         random_state=common.random_state,
+        **options,
     )
 
 
@@ -419,7 +416,7 @@ _METHODS = _register(
             "independent networks that share the budget; their mean probability answers",
             "Lakshminarayanan et al., Simple and Scalable Predictive Uncertainty Estimation, NeurIPS 2017",
             "network",
-            {"n_members": 5},
+            {"n_members": "auto", "gamma": "auto"},
         ),
         _deep_ensemble,
     ),

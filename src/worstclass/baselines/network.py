@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass.baselines.epochs import EpochChoice, PassRecord
+from worstclass.boosting.hedge import n_rounds_for, resolve_gamma
 from worstclass.exceptions import ParameterError, UnknownNameError
 from worstclass.labels import Labels, training_labels
 from worstclass.learners import as_learner
@@ -20,11 +23,14 @@ from worstclass.metrics import SELECTION, ClassReport
 from worstclass.options import suggests_options
 from worstclass.randomness import SeedTree
 
+#: passes of each network of an ensemble where no budget is set
+EPOCHS_EACH = 200
+
 
 class _Networks(LearnerClassifier):
     """What one network and several have in common."""
 
-    max_epochs: int
+    max_epochs: int | None
     patience: int | None
     max_seconds: float | None
     select_on: str
@@ -65,22 +71,18 @@ class _Networks(LearnerClassifier):
         """Return the most probable class; the first of equals."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
-    def _n_members(self, labels: Labels) -> int:
-        raise NotImplementedError
-
-    def _epochs_a_member(self, n_members: int) -> int:
-        return self.max_epochs
+    @abstractmethod
+    def _shares(self, labels: Labels) -> list[int]:
+        """Return the passes of each network."""
 
     def _train(
         self, training: Training, labels: Labels, validation: tuple[Inputs, Labels] | None, seeds: SeedTree
     ) -> None:
-        n_members = self._n_members(labels)
-        epochs = self._epochs_a_member(n_members)
         meter = Meter(max_seconds=self.max_seconds)
         members: list[TorchMember] = []
         history: list[PassRecord] = []
         best: list[PassRecord] = []
-        for number in range(1, n_members + 1):
+        for number, epochs in enumerate(self._shares(labels), start=1):
             if members and meter.spent:
                 break
             choice = EpochChoice(
@@ -110,8 +112,6 @@ class _Networks(LearnerClassifier):
 
     def _check_parameters(self) -> None:
         check_limits(self.max_epochs, self.max_seconds, owner=self._owner, passes_name="max_epochs")
-        if self.max_epochs is None:
-            raise ParameterError("max_epochs", self._owner, allowed="a positive whole number", got=None)
         check_limits(self.patience, None, owner=self._owner, passes_name="patience")
         if self.select_on not in SELECTION:
             raise UnknownNameError("select_on", self._owner, self.select_on, SELECTION)
@@ -124,7 +124,7 @@ class NetworkClassifier(_Networks):
     Parameters
     ----------
     learner : a ``TorchLearner``; its ``loss`` makes the method.
-    max_epochs : passes over the training sample.
+    max_epochs : passes over the training sample; None is no limit, which ``max_seconds`` or ``patience`` must then set.
     patience : passes without progress after which training ends; None trains to the end.
     max_seconds : time after which training ends with the best pass so far; None is no limit.
     select_on : the error by which the pass is chosen, of the ``"worst"`` class or the ``"average"`` over all rows.
@@ -153,7 +153,7 @@ class NetworkClassifier(_Networks):
         self,
         learner: Any,
         *,
-        max_epochs: int = 200,
+        max_epochs: int | None = 200,
         patience: int | None = None,
         max_seconds: float | None = None,
         select_on: str = "worst",
@@ -166,8 +166,14 @@ class NetworkClassifier(_Networks):
         self.select_on = select_on
         self.random_state = random_state
 
-    def _n_members(self, labels: Labels) -> int:
-        return 1
+    def _shares(self, labels: Labels) -> list[int]:
+        return [sys.maxsize if self.max_epochs is None else int(self.max_epochs)]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.max_epochs is None and self.max_seconds is None and self.patience is None:
+            allowed = "a positive whole number unless max_seconds or patience ends the training"
+            raise ParameterError("max_epochs", self._owner, allowed=allowed, got=None)
 
     def _conclude(self, best: list[PassRecord]) -> None:
         names = self.classes_.tolist()
@@ -184,8 +190,10 @@ class DeepEnsemble(_Networks):
     Parameters
     ----------
     learner : a ``TorchLearner`` with ``start="fresh"``.
-    n_members : number of networks.
-    max_epochs : passes over the training sample of all networks together, shared out equally.
+    n_members : number of networks. ``"auto"``: as many as ``WorstClassBooster`` has rounds for the same classes and
+        ``gamma``, and at most one for each pass of the budget.
+    gamma : what ``"auto"`` reckons with.
+    max_epochs : passes over the training sample of all networks together, shared out equally. None: 200 for each.
     patience, max_seconds, select_on, random_state : as of ``NetworkClassifier``, the first and third for each network.
 
     Attributes
@@ -203,8 +211,9 @@ class DeepEnsemble(_Networks):
         self,
         learner: Any,
         *,
-        n_members: int = 5,
-        max_epochs: int = 1000,
+        n_members: int | str = "auto",
+        gamma: float | str = "auto",
+        max_epochs: int | None = None,
         patience: int | None = None,
         max_seconds: float | None = None,
         select_on: str = "worst",
@@ -212,30 +221,43 @@ class DeepEnsemble(_Networks):
     ) -> None:
         self.learner = learner
         self.n_members = n_members
+        self.gamma = gamma
         self.max_epochs = max_epochs
         self.patience = patience
         self.max_seconds = max_seconds
         self.select_on = select_on
         self.random_state = random_state
 
-    def _n_members(self, labels: Labels) -> int:
-        return int(self.n_members)
+    def _shares(self, labels: Labels) -> list[int]:
+        n_members = self._rounds(labels.n_classes) if self.n_members == "auto" else int(self.n_members)
+        if self.max_epochs is None:
+            return [EPOCHS_EACH] * n_members
+        if self.n_members == "auto":
+            n_members = min(n_members, self.max_epochs)
+        least, rest = divmod(self.max_epochs, n_members)
+        return [least + (number < rest) for number in range(n_members)]
 
-    def _epochs_a_member(self, n_members: int) -> int:
-        return self.max_epochs // n_members
+    def _rounds(self, n_classes: int) -> int:
+        return n_rounds_for(resolve_gamma(self.gamma, n_classes, owner=self._owner), n_classes)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.n_members, bool) or not isinstance(self.n_members, int | np.integer) or self.n_members < 1:
-            raise ParameterError("n_members", self._owner, allowed="a positive whole number", got=self.n_members)
-        if self.max_epochs < self.n_members:
-            raise ParameterError(
-                "max_epochs",
-                self._owner,
-                allowed=f"at least one pass for each of the {self.n_members} networks",
-                got=self.max_epochs,
-                hint="Raise it, or lower n_members.",
-            )
+        if self.n_members != "auto":
+            if (
+                not isinstance(self.n_members, int | np.integer)
+                or isinstance(self.n_members, bool)
+                or self.n_members < 1
+            ):
+                allowed = "a positive whole number or 'auto'"
+                raise ParameterError("n_members", self._owner, allowed=allowed, got=self.n_members)
+            if self.max_epochs is not None and self.max_epochs < self.n_members:
+                raise ParameterError(
+                    "max_epochs",
+                    self._owner,
+                    allowed=f"at least one pass for each of the {self.n_members} networks",
+                    got=self.max_epochs,
+                    hint="Raise it, or lower n_members.",
+                )
         start = getattr(self.learner, "start", "fresh")
         if start != "fresh":
             raise ParameterError(

@@ -131,6 +131,78 @@ def evaluate(
     evaluate_command(model, data, target=target, max_test_rows=max_test_rows, seed=seed, as_json=json)
 
 
+class SelectOn(StrEnum):
+    """The validation error that chooses."""
+
+    WORST = "worst"
+    AVERAGE = "average"
+
+
+@app.command()
+def compare(
+    data: Data,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results; default: comparison-DATA in the current folder.")
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(help="Names with commas between them, or all; see worstclass methods.")
+    ] = "all",
+    seeds: Annotated[int, typer.Option(help="Draws or splits of the data, and starts of every method.", min=1)] = 5,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="What each training may spend: epochs=N, seconds=S, or both (epochs=1,seconds=1)."),
+    ] = None,
+    select_on: Annotated[SelectOn, typer.Option(help="The validation error that chooses.")] = SelectOn.WORST,
+    theta: Annotated[
+        list[str] | None,
+        typer.Option(help="Accuracy floor for the methods that have one: 0.8, or class=0.95 (repeat it)."),
+    ] = None,
+    target: Target = None,
+    network: Annotated[str | None, typer.Option(help="Network of all methods that train one.")] = None,
+    gamma: Annotated[float | None, typer.Option(help="For the methods whose rounds follow from it.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate of the networks.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows a step of the networks.", min=1)] = None,
+    val_share: Annotated[float, typer.Option(help="Share of a file's rows that chooses.")] = 0.2,
+    test_share: Annotated[float, typer.Option(help="Share of a file's rows that is only tested on.")] = 0.2,
+    max_test_rows: Annotated[int, typer.Option(help="Test on at most so many rows.", min=1)] = 10_000,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Run again what the folder has.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Train every method under the same rules; an interrupted comparison goes on where it was."""
+    from worstclass.cli.compare import CompareRequest, compare_command
+
+    request = CompareRequest(
+        data=data,
+        methods=[name.strip() for name in methods.split(",") if name.strip()],
+        n_seeds=seeds,
+        budget=budget,
+        select_on=select_on.value,
+        out=out or Path(f"comparison-{Path(data).stem}"),
+        theta=theta or [],
+        target=target,
+        network=network,
+        gamma=gamma,
+        learner={"lr": lr, "batch_size": batch_size},
+        val_share=val_share,
+        test_share=test_share,
+        max_test_rows=max_test_rows,
+        overwrite=overwrite,
+        quiet=quiet,
+    )
+    if not compare_command(request):
+        raise typer.Exit(1)
+
+
+@app.command()
+def methods(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the methods that can be compared, one line each."""
+    from worstclass.cli.methods import methods_command
+
+    methods_command(as_json=json)
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; errors made on purpose are told in one message, without a trace."""
     try:

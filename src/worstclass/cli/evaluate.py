@@ -9,8 +9,8 @@ from typing import Any
 import typer
 
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.boosting.problem import known_labels
 from worstclass.cli.sources import at_most, is_named, load_rows
+from worstclass.labels import known_labels
 from worstclass.metrics import class_report
 from worstclass.persistence import load_model
 

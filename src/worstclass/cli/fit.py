@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.cli.progress import RichProgress
 from worstclass.cli.sources import at_most, is_named, load_splits
+from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
 from worstclass.exceptions import DatasetError, ParameterError, WorstClassWarning
 from worstclass.experiments.run import RunResult
-from worstclass.floors import OTHERS, Floors
 from worstclass.learners.base import WeakLearner
 from worstclass.metrics import ClassReport, class_report
 from worstclass.persistence import save_model
@@ -107,7 +106,11 @@ def _booster(request: FitRequest, splits: Splits) -> WorstClassBooster:
     if request.network is None and not paper:
         _refuse_many_categories(splits.train.X)
     given = {name: value for name, value in request.booster.items() if value is not None}
-    settings = {"theta": _theta(request, splits), "random_state": request.seed, **given}
+    settings = {
+        "theta": parse_theta(request.theta, request.data, splits, owner="fit"),
+        "random_state": request.seed,
+        **given,
+    }
     return WorstClassBooster(_learner(request, paper.get("learner")), **{**paper.get("booster", {}), **settings})
 
 
@@ -136,33 +139,6 @@ def _refuse_many_categories(X: Any) -> None:
             f"Columns of text with more than {MOST_CATEGORIES} different values: {many}. Leave them out of the file if "
             "they are names, ids or dates, or turn them into numbers."
         )
-
-
-def _theta(request: FitRequest, splits: Splits) -> float | dict[Any, float]:
-    """Read ``--theta``: one number, or class=number; the text of a class finds the label it stands for."""
-    if not request.theta:
-        if is_named(request.data):
-            return float(named_dataset(request.data).settings["booster"]["theta"])
-        raise ParameterError("--theta", "fit", allowed="given: the accuracy floor that every class must meet", got=None)
-    if len(request.theta) == 1 and "=" not in request.theta[0]:
-        return _number(request.theta[0])
-    labels = {str(label): label for label in np.unique(splits.train.y).tolist()}
-    floors: dict[Any, float] = {}
-    for text in request.theta:
-        name, equals, value = text.rpartition("=")
-        key = labels.get(name, name) if equals else OTHERS
-        if key in floors:
-            raise ParameterError("--theta", "fit", allowed="given once for each class", got=request.theta)
-        floors[key] = _number(value)
-    Floors.from_theta(floors, list(labels.values()), owner="fit")
-    return floors
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError("--theta", "fit", allowed="a number in [0, 1), or class=number", got=text) from None
 
 
 def _result(request: FitRequest, splits: Splits, booster: WorstClassBooster, seconds: float) -> RunResult:

@@ -19,7 +19,7 @@ class NamedDataset:
     """The facts of a data set, and the function that loads it.
 
     ``settings`` are those of the paper: keyword arguments of ``WorstClassBooster`` under ``"booster"`` and of
-    ``TorchLearner`` under ``"learner"``.
+    ``TorchLearner`` under ``"learner"``; under ``"compare"``, the passes that a comparison spends on each training.
     """
 
     name: str
@@ -30,6 +30,7 @@ class NamedDataset:
 
 
 _MLP = {"module": "mlp", "lr": 0.01}
+_COMPARE = {"epochs": 4000}  # about what the rounds of the paper's boosting take, one step each
 
 DATASETS = {
     dataset.name: dataset
@@ -39,14 +40,14 @@ DATASETS = {
             "five overlapping squares in the plane, 100 rows a class",
             5,
             artificial_balanced,
-            {"booster": {"theta": 0.75, "gamma": 0.0995}, "learner": _MLP},
+            {"booster": {"theta": 0.75, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
         ),
         NamedDataset(
             "artificial-imbalanced",
             "four overlapping discs in the plane, one with a tenth of the rows",
             4,
             artificial_imbalanced,
-            {"booster": {"theta": 0.5, "gamma": 0.0995}, "learner": _MLP},
+            {"booster": {"theta": 0.5, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
         ),
     )
 }
