@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 #: name -> "module:factory"; every factory takes (input_shape, n_classes, **options)
 NETWORKS = {
     "mlp": "worstclass.networks.mlp:mlp",
+    "cnn-small": "worstclass.networks.cnn:cnn_small",
+    "resnet8": "worstclass.networks.resnets:resnet8",
+    "resnet32": "worstclass.networks.resnets:resnet32",
+    "resnet18": "worstclass.networks.resnets:resnet18",
+    "resnet18-small": "worstclass.networks.resnets:resnet18_small",
 }
 
 
