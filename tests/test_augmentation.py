@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
-from worstclass.exceptions import ParameterError, UnknownNameError
-from worstclass.networks.augmentation import (
+from worstclass.data.augmentation import (
     Augmentation,
     Compose,
     Cutout,
@@ -22,6 +21,7 @@ from worstclass.networks.augmentation import (
     build_augmentation,
     list_augmentations,
 )
+from worstclass.exceptions import ParameterError, UnknownNameError
 
 EVERY = [
     RandomCrop(4),

@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 from worstclass import TorchLearner, WorstClassBooster
+from worstclass.data.augmentation import Augmentation
 from worstclass.exceptions import (
     DataError,
     ModuleError,
@@ -443,3 +444,54 @@ class TestRefusals:
         model = fitted(learner(convolution), images, y, theta=0.5, n_rounds=1)
         with pytest.raises(DataError, match=r"shape \(1, 4, 4\).*Got \(1, 5, 5\)"):
             model.predict(np.zeros((3, 1, 5, 5), dtype=np.float32))
+
+
+class TestAugmentation:
+    def images(self):
+        rng = np.random.default_rng(0)
+        X = rng.integers(0, 256, (24, 1, 8, 8), dtype=np.uint8)
+        return X, np.repeat([0, 1, 2], 8)
+
+    def test_only_training_batches_are_changed(self):
+        class Black(Augmentation):  # nothing left to learn from
+            def apply(self, batch, generator):
+                return torch.zeros_like(batch)
+
+        X, y = self.images()
+        seen = []
+
+        def watched(input_shape, n_classes):
+            module = nn.Sequential(nn.Flatten(), nn.Linear(64, n_classes))
+            module.register_forward_pre_hook(lambda part, args: seen.append((part.training, args[0].sum().item())))
+            return module
+
+        training = TorchLearner(watched, augment=Black(), batch_size=8).bind(X, y, 3, seed=0)
+        seen.clear()
+        train_for(training, 2)
+        assert {total == 0 for is_training, total in seen if is_training} == {True}
+        assert {total == 0 for is_training, total in seen if not is_training} == {False}
+
+    @pytest.mark.parametrize("batch_size", [8, 512])  # 512: one batch, whose forward must not count as the evaluation
+    def test_answers_are_on_the_images_as_they_are(self, batch_size):
+        X, y = self.images()
+        training = TorchLearner("cnn-small", augment="crop-flip", batch_size=batch_size).bind(X, y, 3, seed=0)
+        trained, seen = train_for(training, 3)
+        np.testing.assert_array_equal(trained.member.predict(training.inputs), seen[-1])
+
+    def test_the_seed_fixes_it_and_it_has_an_effect(self):
+        X, y = self.images()
+        states = {}
+        for name, augment, seed in (("a", "crop-flip", 1), ("again", "crop-flip", 1), ("none", "none", 1)):
+            training = TorchLearner("cnn-small", augment=augment, batch_size=8).bind(X, y, 3, seed=0)
+            states[name] = next(iter(train_for(training, 2, seed=seed)[0].member.state.values()))
+        assert torch.equal(states["a"], states["again"])
+        assert not torch.equal(states["a"], states["none"])
+
+    def test_tables_and_unknown_names_are_refused(self, blobs):
+        X, y = blobs
+        with pytest.raises(ParameterError, match=r"augment.*images"):
+            fitted(learner(augment="flip"), X, y)
+        with pytest.raises(UnknownNameError, match="crop-flip"):
+            fitted(learner(augment="crop-flop"), X, y)
+        with pytest.raises(ParameterError, match="augment"):
+            fitted(learner(augment=3), X, y)

@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from worstclass.data.augmentation import Augmentation, build_augmentation, list_augmentations
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 from worstclass.learners.base import (
@@ -62,8 +63,9 @@ class TorchLearner(WeakLearner):
 
     Parameters
     ----------
-    module : a network's name (``"mlp"``), or a factory: a callable that returns a ``torch.nn.Module`` with fresh
-        weights. A factory with parameters named ``input_shape`` (shape of one row) or ``n_classes`` is given them.
+    module : a network's name (``worstclass.networks.list_networks()``), or a factory: a callable that returns a
+        ``torch.nn.Module`` with fresh weights. A factory with parameters named ``input_shape`` (shape of one row) or
+        ``n_classes`` is given them.
     module_options : further keyword arguments of the network or factory.
     optimizer : ``"adam"``, ``"adamw"``, ``"sgd"`` (momentum 0.9), or a factory called with (parameters, lr=lr).
     loss : a loss's name (``worstclass.losses.list_losses()``), a ``Loss`` with options of its own, or a callable from
@@ -75,6 +77,8 @@ class TorchLearner(WeakLearner):
     max_epochs : passes a round at the most; None leaves it to the booster.
     start : weights at the start of a round. ``"fresh"``: new random ones; ``"same"``: one common random state, as
         in the paper; ``"warm"``: those at the end of the round before.
+    augment : random changes of the images of a training batch: ``"crop-flip"`` (the paper's for CIFAR), ``"crop"``,
+        ``"flip"``, ``"none"``, or an ``Augmentation``. Floors are counted on the images as they are.
     standardize : bring the columns of a table to mean 0 and deviation 1, as seen in the training rows.
     eval_batch_size : rows a step in evaluation; None means ``batch_size``.
     num_workers : worker processes of the ``DataLoader``, for data sets.
@@ -101,6 +105,7 @@ class TorchLearner(WeakLearner):
         batch_size: int = 512,
         max_epochs: int | None = None,
         start: str = "fresh",
+        augment: str | Augmentation = "none",
         standardize: bool = False,
         eval_batch_size: int | None = None,
         num_workers: int = 0,
@@ -115,6 +120,7 @@ class TorchLearner(WeakLearner):
         self.batch_size = batch_size
         self.max_epochs = max_epochs
         self.start = start
+        self.augment = augment
         self.standardize = standardize
         self.eval_batch_size = eval_batch_size
         self.num_workers = num_workers
@@ -175,6 +181,16 @@ class TorchLearner(WeakLearner):
             return self.loss
         return build_loss(self.loss) if isinstance(self.loss, str) else PlainLoss(self.loss)
 
+    @property
+    def resolved_augmentation(self) -> Augmentation | None:
+        """The augmentation, whichever way it was given; None where there is none."""
+        if isinstance(self.augment, Augmentation):
+            return self.augment
+        if not isinstance(self.augment, str):
+            allowed = f"an Augmentation or one of {list_augmentations()}"
+            raise ParameterError("augment", "TorchLearner", allowed=allowed, got=self.augment)
+        return None if self.augment == "none" else build_augmentation(self.augment)
+
     def runtime(self, encoder: TorchEncoder, n_classes: int) -> TorchRuntime:
         """Build what members need to train and to answer: a network of the right shape on the device."""
         device = _resolve_device(self.device)
@@ -227,7 +243,7 @@ class TorchLearner(WeakLearner):
         if isinstance(self.lr, bool) or not isinstance(self.lr, numbers.Real) or not 0 < self.lr < float("inf"):
             raise ParameterError("lr", "TorchLearner", allowed="a positive number", got=self.lr)
         _by_name("optimizer", self.optimizer, OPTIMIZERS)
-        _ = self.resolved_loss
+        _ = self.resolved_loss, self.resolved_augmentation
         if self.head not in HEADS:
             raise UnknownNameError("head", "TorchLearner", self.head, HEADS)
         for name, optional in (("batch_size", False), ("max_epochs", True), ("eval_batch_size", True)):
@@ -305,6 +321,7 @@ class TorchTraining(Training):
             self.inputs,
             torch.from_numpy(self.y).to(evaluator.device),
             torch.from_numpy(sample_weight.astype(np.float32)).to(evaluator.device),
+            self._augment(seed),
         )
         sampler = EpochSampler(len(self.inputs), learner.batch_size, torch.Generator().manual_seed(seed))
         best = BestPass(stop)
@@ -320,6 +337,21 @@ class TorchTraining(Training):
         assert isinstance(trained.member, TorchMember)
         self._previous = trained.member.state
         return trained
+
+    def _augment(self, seed: int) -> Callable[[Tensor], Tensor] | None:
+        """Return what changes a batch, with random numbers of its own: the order of the rows does not depend on it."""
+        augmentation = self.learner.resolved_augmentation
+        if augmentation is None:
+            return None
+        if len(self.inputs.row_shape) != 3:
+            raise ParameterError(
+                "augment",
+                "TorchLearner",
+                allowed="'none' unless rows are images, shape (C, H, W)",
+                got=self.learner.augment,
+            )
+        generator = torch.Generator().manual_seed(seed ^ 0x5EED)
+        return lambda batch: augmentation(batch, generator)
 
     def _ask(self, inputs: TorchInputs) -> IntArray:
         """Answer as the network stands in the middle of training, without touching its weights."""

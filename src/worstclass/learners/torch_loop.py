@@ -6,7 +6,7 @@ evaluation mode, now answers for every training row. Who iterates decides when t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Self
@@ -93,11 +93,15 @@ class Evaluator:
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """What a pass reads: inputs, class indices and weights, the latter two on the device."""
+    """What a pass reads: inputs, class indices and weights, the latter two on the device.
+
+    ``augment`` changes the rows of a training batch, and nothing else: what is counted are the rows as they are.
+    """
 
     inputs: TorchInputs
     y: Tensor
     weight: Tensor
+    augment: Callable[[Tensor], Tensor] | None = None
 
     def class_counts(self, n_classes: int) -> Tensor:
         """Rows of each class."""
@@ -116,7 +120,7 @@ def passes(
     step = Step(module, optimizer, criterion, evaluator)
     if len(sampler) == 1:
         sampler = EpochSampler(len(rows.inputs), len(rows.inputs))  # the order within one batch has no meaning
-    one_forward = len(sampler) == 1 and _answers_alike_in_both_modes(module)
+    one_forward = len(sampler) == 1 and rows.augment is None and _answers_alike_in_both_modes(module)
     with step:
         yield from (_single_batch_passes if one_forward else _passes)(step, rows, sampler)
 
@@ -128,6 +132,7 @@ def _passes(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[I
         module.train()
         for batch, indices in rows.inputs.batches(sampler):
             on_device = indices.to(rows.y.device)
+            batch = batch if rows.augment is None else rows.augment(batch)
             step.descend(step.forward(batch), rows.y[on_device], rows.weight[on_device])
         yield evaluator.predict(module, rows.inputs)
 
