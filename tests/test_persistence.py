@@ -23,7 +23,12 @@ from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 from worstclass import SklearnLearner, TorchLearner, WorstClassBooster, load_model, save_model
+from worstclass.data.augmentation import Compose, HorizontalFlip, RandomCrop
 from worstclass.exceptions import ModelFormatError, ParameterError
+from worstclass.losses.focal import Focal
+from worstclass.losses.influence_balanced import InfluenceBalanced
+from worstclass.losses.weighted import Weighted
+from worstclass.losses.weighting import Deferred, EffectiveNumber
 
 
 def own_network(input_shape, n_classes):
@@ -235,3 +240,36 @@ def test_the_same_seed_writes_the_same_bytes(blobs, tmp_path):
         save_model(fit(MLP, *blobs), tmp_path / name)
     for file in ("model.json", "encoder.safetensors", "members/0001.safetensors", "members/0003.safetensors"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore::worstclass.exceptions.UnmetBoundWarning")  # there is nothing in it to learn
+def test_losses_heads_and_augmentations_come_back_with_their_options(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 256, (30, 1, 8, 8), dtype=np.uint8), np.repeat(["a", "b", "c"], 10)
+    learner = TorchLearner(
+        "cnn-small",
+        loss=Weighted(InfluenceBalanced(base=Focal(2.0), after=1), Deferred(EffectiveNumber(0.9), 2)),
+        head="cosine",
+        augment=Compose((RandomCrop(1), HorizontalFlip(0.25))),
+    )
+    booster = WorstClassBooster(learner, 0.0, n_rounds=2, max_total_epochs=50, select_on="average", random_state=0)
+    booster.fit(X, y)
+    loaded = load_model(save_model(booster, tmp_path))
+    assert loaded.learner.loss == learner.loss
+    assert loaded.learner.augment == learner.augment
+    assert loaded.get_params()["max_total_epochs"] == 50
+    assert loaded.n_passes_ == booster.n_passes_
+    np.testing.assert_array_equal(loaded.predict(X), booster.predict(X))
+    again = loaded.fit(X, y)
+    np.testing.assert_array_equal(again.predict_proba(X), booster.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", ["os:system", "worstclass.losses.focal:os", "worstclass.losses.nowhere:Focal"])
+def test_a_model_that_names_a_foreign_loss_is_refused(kind, tmp_path, blobs):
+    booster = WorstClassBooster(TorchLearner("mlp"), 0.5, n_rounds=1, random_state=0).fit(*blobs)
+    save_model(booster, tmp_path)
+    card = json.loads((tmp_path / "model.json").read_text())
+    card["learner"]["loss"] = {"kind": kind, "options": {}}
+    (tmp_path / "model.json").write_text(json.dumps(card))
+    with pytest.raises(ModelFormatError, match="not one of ours"):
+        load_model(tmp_path)

@@ -19,7 +19,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,9 +44,23 @@ if TYPE_CHECKING:
 #: Functions are never trusted by their package: one that runs a string could hide in a transformer.
 TRUSTED = ("functools.partial", "numpy.dtype", "sklearn.utils.validation.check_array")
 
+#: where the losses, weighting rules and augmentations live that a model may name
+OWN_KINDS = ("worstclass.losses.", "worstclass.data.augmentation")
+
 #: files of a model besides model.json and its members
 OWN_FILES = ("history.json", "learner.skops", "encoder.skops", "encoder.safetensors")
-BOOSTER_PARAMETERS = ("gamma", "n_rounds", "max_epochs", "patience", "weighting", "extend", "on_unmet_edge")
+BOOSTER_PARAMETERS = (
+    "gamma",
+    "n_rounds",
+    "max_epochs",
+    "patience",
+    "weighting",
+    "extend",
+    "on_unmet_edge",
+    "max_total_epochs",
+    "max_seconds",
+    "select_on",
+)
 
 
 class ModelCard(pydantic.BaseModel):
@@ -133,6 +147,7 @@ def load_model(
     if card.feature_names_in is not None:
         booster.feature_names_in_ = np.array(card.feature_names_in, dtype=object)
     booster.history_ = tuple(RoundRecord.from_dict(values) for values in _read_json(folder / "history.json"))
+    booster.n_passes_ = sum(record.epochs for record in booster.history_)
     booster._report()
     return booster
 
@@ -246,7 +261,8 @@ class TorchStore:
         from worstclass.learners.torch_inputs import TorchEncoder
         from worstclass.learners.torch_learner import TorchLearner
 
-        learner = TorchLearner(**{**card.learner, "module": self._module(card, module)})
+        options = {name: _restored(value) for name, value in card.learner.items()}
+        learner = TorchLearner(**{**options, "module": self._module(card, module)})
         booster = WorstClassBooster(learner, 0.0, **card.booster)
         booster.random_state = card.random_state
         booster.learner_ = learner
@@ -266,7 +282,7 @@ class TorchStore:
     def learner_values(self, learner: TorchLearner) -> dict[str, Any]:
         """Return the parameters of the learner that go into ``model.json``; a callable goes in by name."""
         values = learner.get_params(deep=False)
-        return {name: _named(value) if callable(value) else _plain(value) for name, value in values.items()}
+        return {name: _stored(value) for name, value in values.items()}
 
     def row_shape(self, booster: WorstClassBooster) -> list[int]:
         """Return the shape of one row."""
@@ -380,6 +396,32 @@ def _named(value: Any) -> str:
 def _shortest(floor: Fraction) -> float | Fraction:
     """Return a floor as the float it was written as, or exactly where no float says it."""
     return float(floor) if Fraction(str(float(floor))) == floor else floor
+
+
+def _stored(value: Any) -> Any:
+    """Return a parameter for JSON: our own losses, weighting rules and augmentations by kind and options."""
+    if is_dataclass(value) and type(value).__module__.startswith(OWN_KINDS):
+        options = {field.name: _stored(getattr(value, field.name)) for field in fields(value)}
+        return {"kind": f"{type(value).__module__}:{type(value).__qualname__}", "options": options}
+    if isinstance(value, tuple):
+        return [_stored(item) for item in value]
+    return _named(value) if callable(value) else _plain(value)
+
+
+def _restored(value: Any) -> Any:
+    """Undo ``_stored``; only frozen dataclasses of our own are ever built, from options that are plain values."""
+    if isinstance(value, list):
+        return [_restored(item) for item in value]
+    if not isinstance(value, dict) or set(value) != {"kind", "options"}:
+        return value
+    module, _, name = str(value["kind"]).partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), name) if module.startswith(OWN_KINDS) else None
+    except (ImportError, AttributeError):
+        kind = None
+    if not (isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module):
+        raise ModelFormatError(f"model.json names a loss or augmentation that is not one of ours: {value['kind']!r}.")
+    return kind(**{option: _restored(item) for option, item in value["options"].items()})
 
 
 def _plain(value: Any) -> Any:
