@@ -57,13 +57,16 @@ class VotingBooster(LearnerClassifier):
         -------
         The fitted booster.
         """
-        with self._unchanged_if_refused():
+        with self._unchanged_if_refused() as undo:
             run = self._begin(X, y, X_val, y_val)
         try:
-            self._rounds(run)
+            for record in self._rounds(run):
+                self._tell("on_round_end", record)
         except BaseException:
             if run.members:  # an interrupted fit keeps its finished rounds
                 self._conclude(run)
+            else:
+                undo()
             raise
         self._conclude(run)
         self._tell("on_fit_end")
@@ -71,8 +74,8 @@ class VotingBooster(LearnerClassifier):
         return self
 
     @abstractmethod
-    def _rounds(self, run: BoostingRun) -> None:
-        """Run the rounds."""
+    def _rounds(self, run: BoostingRun) -> Iterator[RoundRecord]:
+        """Run round after round, and yield the record of each; who iterates may stop between two rounds."""
 
     @abstractmethod
     def _plan(self, labels: Labels) -> FitPlan:
@@ -141,7 +144,9 @@ class VotingBooster(LearnerClassifier):
     def _weak_learn(
         self, run: BoostingRun, edge_of: EdgeOf, row_weight: FloatArray, phase: str, to_mend: Mending | None = None
     ) -> RoundResult | None:
-        """Train one member; None where its network broke down after earlier rounds had been finished."""
+        """Train one member; None where the budget is spent, or its network breaks down, after a finished round."""
+        if run.members and run.meter.spent:
+            return None
         try:
             return run.weak_learn(edge_of, row_weight, phase, to_mend)
         except ModuleError:
@@ -149,20 +154,17 @@ class VotingBooster(LearnerClassifier):
                 raise
             return None
 
-    def _ended_by_budget(self, run: BoostingRun, class_weight: FloatArray, h: RoundResult | None) -> bool:
-        """Tell of a budget that was spent before the rounds were done; the member of a first round is then kept."""
-        if not run.meter.spent:
-            return False
-        number = run.next_round
+    def _keep_first(self, run: BoostingRun, h: RoundResult | None, class_weight: FloatArray) -> Iterator[RoundRecord]:
+        """Keep the member of a first round that was not finished, since there is no other."""
         if h is not None and not run.members:
-            self._tell("on_round_end", run.enlist(h, class_weight, "unmet"))
-        warnings.warn(
-            f"The budget of {run.meter} was spent in round {number} of {run.plan.n_rounds}. The {len(run.members)} "
-            "finished rounds are kept.",
-            BudgetSpentWarning,
-            stacklevel=5,
-        )
-        return True
+            yield run.enlist(h, class_weight, "unmet")
+
+    def _warn_of_spent_budget(self, run: BoostingRun, number: int, *, stacklevel: int) -> None:
+        """Tell that the budget was spent before round ``number`` was finished; ``stacklevel`` is the caller's own."""
+        which = f"{number} of {run.plan.n_rounds}" if number <= run.plan.n_rounds else f"{number}, an added one,"
+        kept = f"The {number - 1} finished rounds are kept." if number > 1 else "Its member alone is kept, as it is."
+        message = f"The budget of {run.meter} was spent before round {which} was finished. {kept}"
+        warnings.warn(message, BudgetSpentWarning, stacklevel=stacklevel + 1)
 
     def _conclude(self, run: BoostingRun) -> None:
         """Choose the prefix, and set what a fitted booster has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from worstclass.boosting.base import VotingBooster, is_count
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import VoteDrivenWeights, mending
 from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
+from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import UnmetEdge, missed_bound_message
 from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, EdgeOf, RoundResult
 from worstclass.exceptions import (
@@ -120,24 +121,25 @@ class WorstClassBooster(VotingBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _rounds(self, run: BoostingRun) -> None:
-        if self._boost(run):
-            self._extend(run)
+    def _rounds(self, run: BoostingRun) -> Iterator[RoundRecord]:
+        finished = yield from self._boost(run)
+        if finished:
+            yield from self._extend(run)
 
-    def _boost(self, run: BoostingRun) -> bool:
+    def _boost(self, run: BoostingRun) -> Generator[RoundRecord, None, bool]:
         """Run the T rounds of Algorithm 1; return False where they ended early."""
         hedge = Hedge.start(run.labels.n_classes)
         for _ in range(run.plan.n_rounds):
             w = hedge.weights
             h = self._weak_learn(run, edge_under(w), run.row_weight(w), "boost")
             if h is None or not h.reached:
-                self._end_early(run, w, h)
+                yield from self._end_early(run, w, h)
                 return False
             hedge = hedge.update(h.judged.met, run.plan.eta)
-            self._tell("on_round_end", run.enlist(h, w, "boost", hedge))
+            yield run.enlist(h, w, "boost", hedge)
         return True
 
-    def _extend(self, run: BoostingRun) -> None:
+    def _extend(self, run: BoostingRun) -> Iterator[RoundRecord]:
         """Add rounds, driven by the classes that the vote misses, until the bound holds."""
         driven = VoteDrivenWeights.start(run.labels.n_classes)
         for _ in range(run.plan.max_extra_rounds):
@@ -149,9 +151,9 @@ class WorstClassBooster(VotingBooster):
             row_weight, to_mend = mending(run, w)
             h = self._weak_learn(run, edge_under(w), row_weight, "extend", to_mend)
             if h is None or not h.reached:
-                self._end_early(run, w, h, added=True)
+                yield from self._end_early(run, w, h, added=True)
                 return
-            self._tell("on_round_end", run.enlist(h, w, "extend"))
+            yield run.enlist(h, w, "extend")
 
     def _plan(self, labels: Labels) -> FitPlan:
         gamma = resolve_gamma(self.gamma, labels.n_classes, owner=OWNER)
@@ -168,25 +170,26 @@ class WorstClassBooster(VotingBooster):
     def _floors(self, classes: npt.NDArray[Any]) -> Floors:
         return Floors.from_theta(self.theta, classes)
 
-    def _end_early(self, run: BoostingRun, w: FloatArray, failed: RoundResult | None, *, added: bool = False) -> None:
+    def _end_early(
+        self, run: BoostingRun, w: FloatArray, failed: RoundResult | None, *, added: bool = False
+    ) -> Iterator[RoundRecord]:
         """Keep what was achieved before a round that could not reach its edge, and tell of it."""
-        if self._ended_by_budget(run, w, failed):
-            return
         unmet = UnmetEdge(run, w, failed)
         number, message = run.next_round, unmet.message()
-        if failed is not None and not run.members:
-            self._tell("on_round_end", run.enlist(failed, w, "unmet"))
-        if self.on_unmet_edge == "stop" or added:
+        yield from self._keep_first(run, failed, w)
+        if run.meter.spent:
+            self._warn_of_spent_budget(run, number, stacklevel=5)
+        elif self.on_unmet_edge == "stop" or added:
             warnings.warn(message, UnmetEdgeWarning, stacklevel=5)
-            return
-        raise WeakLearningError(
-            message,
-            round=number,
-            best_edge=unmet.best_edge,
-            needed_edge=run.plan.needed_edge,
-            blocking_classes=unmet.blocking_classes,
-            booster=self,
-        )
+        else:
+            raise WeakLearningError(
+                message,
+                round=number,
+                best_edge=unmet.best_edge,
+                needed_edge=run.plan.needed_edge,
+                blocking_classes=unmet.blocking_classes,
+                booster=self,
+            )
 
     def _report(self) -> None:
         """Set the reports and the bound, from the record of the last member used."""

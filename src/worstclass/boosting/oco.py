@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from worstclass.boosting.base import VotingBooster
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
+from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import UnmetEdge
 from worstclass.boosting.rounds import BoostingRun, EdgeOf
 from worstclass.exceptions import UnmetEdgeWarning
@@ -88,7 +89,7 @@ class InstanceBooster(VotingBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _rounds(self, run: BoostingRun) -> None:
+    def _rounds(self, run: BoostingRun) -> Iterator[RoundRecord]:
         """Run the rounds of the paper's OCO boosting."""
         y = run.labels.index
         hedge = Hedge.start(len(y))
@@ -97,14 +98,15 @@ class InstanceBooster(VotingBooster):
             of_classes = np.bincount(y, weights=w, minlength=run.labels.n_classes).astype(np.float64)
             h = self._weak_learn(run, edge_on_rows(w, y), w * len(w), "boost")
             if h is None or not h.reached:
-                if not self._ended_by_budget(run, of_classes, h):
-                    unmet = UnmetEdge(run, of_classes, h).message()
-                    if h is not None and not run.members:
-                        self._tell("on_round_end", run.enlist(h, of_classes, "unmet"))
-                    warnings.warn(unmet, UnmetEdgeWarning, stacklevel=4)
+                number, message = run.next_round, UnmetEdge(run, of_classes, h).message()
+                yield from self._keep_first(run, h, of_classes)
+                if run.meter.spent:
+                    self._warn_of_spent_budget(run, number, stacklevel=3)
+                else:
+                    warnings.warn(message, UnmetEdgeWarning, stacklevel=3)
                 return
             hedge = hedge.update(h.trained.predictions == y, run.plan.eta)
-            self._tell("on_round_end", run.enlist(h, of_classes, "boost", hedge))
+            yield run.enlist(h, of_classes, "boost", hedge)
 
     def _plan(self, labels: Labels) -> FitPlan:
         n = len(labels.index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -42,13 +42,20 @@ class LearnerClassifier(ClassifierMixin, BaseEstimator):
         return type(self).__name__
 
     @contextmanager
-    def _unchanged_if_refused(self) -> Iterator[None]:
-        """Undo what was set on this estimator where a check refuses: an earlier fit stays as it was."""
+    def _unchanged_if_refused(self) -> Iterator[Callable[[], None]]:
+        """Undo what was set on this estimator where a fit is refused: an earlier one stays as it was.
+
+        Gives the function that undoes it, for a refusal that comes later.
+        """
         before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
+
+        def undo() -> None:
             self.__dict__ = before
+
+        try:
+            yield undo
+        except BaseException:
+            undo()
             raise
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
