@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from worstclass.experiments.comparison import Comparison, MethodRow, Note, Spread
 from worstclass.experiments.significance import PairedTest
-from worstclass.report.figures import COLOURS, _as_text
+from worstclass.report.figures import COLOURS, as_text
 
 #: what the metrics are called in a table, and in a sentence
 TITLES = {"worst": "worst class", "class_mean": "class mean", "plain": "all rows"}
@@ -142,7 +142,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
         axes.plot(row.worst.mean, place, color=colour, zorder=3, clip_on=False, **MEAN_MARK)
         axes.plot(seeds, around, color=colour, zorder=4, clip_on=False, **SEED_MARK)
     axes.set_yticks(range(len(rows)), [_tick(row, comparison) for row in rows])
-    axes.set_xlabel(f"test error on {_as_text(_shortened(_one_line(comparison.data), 2 * MOST_NAME))}")
+    axes.set_xlabel(f"test error on {as_text(_shortened(_one_line(comparison.data), 2 * MOST_NAME))}")
     largest = max((row.worst.maximum for row in rows if row.worst is not None), default=1.0) or 1.0
     axes.set(ylim=(len(rows) - 0.4, -0.6), xlim=(0, 1.03 * largest))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10]))
@@ -160,7 +160,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
 def _legend_marks(comparison: Comparison) -> list[Line2D]:
     marks = [Line2D([], [], color=COLOURS[0], label="worst class, mean", **MEAN_MARK)]
     if comparison.reference is not None:
-        name = _as_text(_shortened(_one_line(comparison.reference), MOST_NAME))
+        name = as_text(_shortened(_one_line(comparison.reference), MOST_NAME))
         colour = _colour(comparison.reference, comparison)
         marks += [Line2D([], [], color=colour, label=f"the same of {name}", **MEAN_MARK)]
     marks += [Line2D([], [], color=COLOURS[0], label="worst class, each seed", **SEED_MARK)]
@@ -173,7 +173,7 @@ def _colour(method: str, comparison: Comparison) -> str:
 
 def _tick(row: MethodRow, comparison: Comparison) -> str:
     name, n_seeds = _shortened(_one_line(row.method), MOST_NAME), len(comparison.seeds)
-    return _as_text(name if row.n_done == n_seeds else f"{name} ({row.n_done} of {n_seeds})")
+    return as_text(name if row.n_done == n_seeds else f"{name} ({row.n_done} of {n_seeds})")
 
 
 def _heads() -> list[str]:

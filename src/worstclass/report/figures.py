@@ -31,7 +31,7 @@ def class_weight_figure(history: Sequence[RoundRecord], classes: Sequence[Any]) 
         line = LINES[k // len(COLOURS) % len(LINES)]
         marker = "o" if len(history) < 10 else None
         colour = COLOURS[k % len(COLOURS)]
-        axes.plot(rounds, weights[:, k], color=colour, linestyle=line, marker=marker, label=_as_text(label))
+        axes.plot(rounds, weights[:, k], color=colour, linestyle=line, marker=marker, label=as_text(label))
     added = [record.round for record in history if record.phase == "extend"]
     if added:
         axes.axvspan(added[0] - 0.5, added[-1] + 0.5, color="0.9", zorder=0)
@@ -76,7 +76,7 @@ def decision_region_figure(
         for label, k in order.items():
             rows = X[y == label]
             axes.scatter(
-                rows[:, 0], rows[:, 1], s=7, color=colours(k), edgecolor="white", linewidth=0.3, label=_as_text(label)
+                rows[:, 0], rows[:, 1], s=7, color=colours(k), edgecolor="white", linewidth=0.3, label=as_text(label)
             )
         axes.set_title(title)
         axes.set(xticks=[], yticks=[])
@@ -93,7 +93,7 @@ def save_figure(figure: Figure, file: Path) -> Path:
     return file
 
 
-def _as_text(label: Any) -> str:
+def as_text(label: Any) -> str:
     """Return a class name that matplotlib shows as it is: no formulas, and no hidden legend entries."""
     text = str(label).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
