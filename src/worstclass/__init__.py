@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from worstclass.boosting.booster import WorstClassBooster
     from worstclass.boosting.callbacks import Callback
     from worstclass.boosting.history import RoundRecord
+    from worstclass.certificates.certificate import Certificate
+    from worstclass.certificates.held_out import certify
     from worstclass.data.registry import load_dataset
     from worstclass.data.splits import Splits, make_splits
     from worstclass.learners.sklearn_learner import SklearnLearner
@@ -27,6 +29,8 @@ _HOME = {
     "WorstClassBooster": "worstclass.boosting.booster",
     "Callback": "worstclass.boosting.callbacks",
     "RoundRecord": "worstclass.boosting.history",
+    "Certificate": "worstclass.certificates.certificate",
+    "certify": "worstclass.certificates.held_out",
     "load_dataset": "worstclass.data.registry",
     "Splits": "worstclass.data.splits",
     "make_splits": "worstclass.data.splits",
@@ -44,6 +48,7 @@ _HOME = {
 
 __all__ = [
     "Callback",
+    "Certificate",
     "ClassReport",
     "RoundRecord",
     "SklearnLearner",
@@ -52,6 +57,7 @@ __all__ = [
     "WorstClassBooster",
     "__version__",
     "build_method",
+    "certify",
     "class_report",
     "list_methods",
     "load_dataset",

@@ -57,7 +57,7 @@ class _Common:
     @property
     def epochs(self) -> int:
         """Passes by which schedules are timed."""
-        return self.max_epochs or DEFAULT_EPOCHS
+        return DEFAULT_EPOCHS if self.max_epochs is None else self.max_epochs
 
     def torch_learner(self, **changes: Any) -> Any:
         from worstclass.learners.torch_learner import TorchLearner
@@ -67,6 +67,10 @@ class _Common:
     def one_network(self, loss: Any, **changes: Any) -> Any:
         from worstclass.baselines.network import NetworkClassifier
 
+        for option in {"loss": loss, **changes}:
+            if option in self.learner:
+                allowed = f"without {option!r}, which the method sets itself"
+                raise ParameterError("learner", "build_method", allowed=allowed, got=dict(self.learner))
         by_time_alone = self.max_epochs is None and self.max_seconds is not None
         return NetworkClassifier(
             self.torch_learner(loss=loss, **changes),
@@ -126,11 +130,13 @@ def build_method(
     ----------
     name : one of ``list_methods()``.
     network : a network's name or a factory, as ``TorchLearner`` takes them; methods for tables ignore it.
-    learner : further options of ``TorchLearner``, such as ``lr`` and ``batch_size``.
+    learner : further options of ``TorchLearner``, such as ``lr`` and ``batch_size``; also a ``loss`` for the methods
+        that are not made by one (boosting, ours, 0.5-dnn, deep-ensemble).
     theta : accuracy floors, for the methods that have any.
     max_epochs : passes over the training sample in all, whatever the method makes of them. None: 200 for a single
-        network, no limit for boosting.
-    max_seconds : time after which training ends with what it has; None is no limit.
+        network and for each of an ensemble, no limit for boosting. Methods for tables make no passes.
+    max_seconds : time after which training ends with what it has; None is no limit. Of the methods for tables, only
+        ours-trees heeds it.
     select_on : the validation error by which a pass, or the prefix of a vote, is chosen: ``"worst"`` or ``"average"``.
     random_state : seed of everything random.
     options : those of the method; see ``list_methods()``.
@@ -145,8 +151,11 @@ def build_method(
     >>> model.learner.loss
     Focal(gamma=2.0)
     """
+    from worstclass.learners.budget import check_limits
+
     method = find_method(name)
     build = _METHODS[name][1]
+    check_limits(max_epochs, max_seconds, owner=f"build_method({name!r})", passes_name="max_epochs")
     require_known_options(options, list(method.options), owner=f"The method {name!r}")
     if method.needs_theta and theta is None:
         raise ParameterError("theta", f"build_method({name!r})", allowed="given: the accuracy floor(s)", got=None)

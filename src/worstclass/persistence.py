@@ -6,6 +6,7 @@
     DIR/history.json     the record of every round
     DIR/learner.skops    the untrained classifier, for scikit-learn learners
     DIR/encoder.*        how X becomes inputs, where that has state
+    DIR/row-hashes.npy   fingerprints of the rows trained and validated on, so that no certificate rests on them
     DIR/members/NNNN.*   one file a member: .safetensors for torch, .skops for scikit-learn
 
 Nothing but ``history.json`` depends on how fast training went: the same seed gives the same ``model.json`` and the
@@ -32,6 +33,7 @@ from worstclass._version import __version__
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
 from worstclass.exceptions import ModelFormatError, ParameterError
+from worstclass.fingerprints import Hashes
 from worstclass.floors import Floors
 from worstclass.learners.base import IntArray, Member
 from worstclass.learners.sklearn_learner import SklearnEncoder, SklearnLearner, SklearnMember
@@ -48,7 +50,7 @@ TRUSTED = ("functools.partial", "numpy.dtype", "sklearn.utils.validation.check_a
 OWN_KINDS = ("worstclass.losses.", "worstclass.data.augmentation")
 
 #: files of a model besides model.json and its members
-OWN_FILES = ("history.json", "learner.skops", "encoder.skops", "encoder.safetensors")
+OWN_FILES = ("history.json", "learner.skops", "encoder.skops", "encoder.safetensors", "row-hashes.npy")
 BOOSTER_PARAMETERS = (
     "gamma",
     "n_rounds",
@@ -109,6 +111,8 @@ def save_model(booster: WorstClassBooster, path: str | Path) -> Path:
     store.write(booster)
     records = [record.to_dict() for record in booster.history_]
     _write_json(staging / "history.json", records)
+    if booster.row_hashes_ is not None:
+        np.save(staging / "row-hashes.npy", booster.row_hashes_, allow_pickle=False)
     _write_json(staging / "model.json", _card(booster, store).model_dump())
     _replace_model(folder, staging)
     return folder
@@ -148,6 +152,7 @@ def load_model(
         booster.feature_names_in_ = np.array(card.feature_names_in, dtype=object)
     booster.history_ = tuple(RoundRecord.from_dict(values) for values in _read_json(folder / "history.json"))
     booster.n_passes_ = sum(record.epochs for record in booster.history_)
+    booster.row_hashes_ = _read_hashes(folder / "row-hashes.npy")
     booster._report()
     return booster
 
@@ -376,6 +381,19 @@ def _read_card(folder: Path) -> ModelCard:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ModelFormatError(f"{file} is not a model of this version: {where}: {first['msg']}.") from None
+
+
+def _read_hashes(file: Path) -> Hashes | None:
+    """Map the fingerprints; None where the model has none."""
+    if not file.is_file():
+        return None
+    try:
+        hashes = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ModelFormatError(f"{file} cannot be read: {error}") from None
+    if hashes.dtype != np.uint64 or hashes.ndim != 1:
+        raise ModelFormatError(f"{file} does not hold fingerprints of rows. Save the model again, or remove the file.")
+    return np.asarray(hashes)
 
 
 def _read_json(file: Path) -> Any:

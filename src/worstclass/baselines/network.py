@@ -55,7 +55,7 @@ class _Networks(LearnerClassifier):
             seeds = SeedTree.from_random_state(self.random_state, owner=self._owner)
             training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
             validation = self._validation(training.encoder, labels, X_val, y_val)
-        self._train(training, labels, validation, seeds)
+            self._train(training, labels, validation, seeds)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -69,7 +69,8 @@ class _Networks(LearnerClassifier):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the most probable class; the first of equals."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        answers = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[answers])
 
     @abstractmethod
     def _shares(self, labels: Labels) -> list[int]:

@@ -18,6 +18,7 @@ from worstclass.boosting.outcome import best_prefix
 from worstclass.boosting.rounds import BoostingRun, EdgeOf, Mending, RoundResult
 from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
 from worstclass.exceptions import BudgetSpentWarning, ModuleError, ParameterError, UnknownNameError
+from worstclass.fingerprints import seen_hashes
 from worstclass.floors import Floors
 from worstclass.labels import Labels, training_labels
 from worstclass.learners import as_learner
@@ -125,6 +126,7 @@ class VotingBooster(LearnerClassifier):
         seeds = SeedTree.from_random_state(self.random_state, owner=self._owner)
         training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
         validation = self._validation(training.encoder, labels, X_val, y_val)
+        self.row_hashes_ = seen_hashes(X, X_val)
         self._tell("on_fit_start", plan)
         patience = max(50, -(-1000 // training.steps_per_pass)) if self.patience == "auto" else int(self.patience)
         return BoostingRun(

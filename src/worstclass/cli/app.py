@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from worstclass._version import __version__
+from worstclass.cli.datasets import datasets_app
 from worstclass.exceptions import WorstClassError
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(datasets_app, name="datasets")
 
 
 class Weighting(StrEnum):
@@ -129,6 +131,44 @@ def evaluate(
     from worstclass.cli.evaluate import evaluate_command
 
     evaluate_command(model, data, target=target, max_test_rows=max_test_rows, seed=seed, as_json=json)
+
+
+@app.command()
+def certify(
+    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    data: Data,
+    target: Target = None,
+    delta: Annotated[float, typer.Option(help="Probability with which the promise may fail.")] = 0.05,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="Accuracy floor to prove: 0.8, or class=0.95 (repeat it; a number alone is for the rest)."),
+    ] = None,
+    max_rows: Annotated[int, typer.Option(help="Use at most so many rows of a named data set.", min=1)] = 10_000,
+    seed: Seed = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Go on although the model was trained on some of the rows.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Prove that every class meets its floor, on held-out rows: those of DATA's cal part, else its test part, else all.
+
+    Exit code 0: proven. 1: not proven. 2: cannot be judged with so few rows, or bad input.
+    """
+    from worstclass.cli.certify import certify_command
+
+    code = certify_command(
+        model,
+        data,
+        target=target,
+        delta=delta,
+        require=require or [],
+        max_rows=max_rows,
+        seed=seed,
+        force=force,
+        as_json=json,
+    )
+    if code:
+        raise typer.Exit(code)
 
 
 class SelectOn(StrEnum):

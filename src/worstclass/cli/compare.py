@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
 from worstclass.exceptions import ParameterError
 from worstclass.experiments.cells import CellEvent
-from worstclass.experiments.compare import Budget, ComparisonPlan, methods_for, run_comparison
+from worstclass.experiments.compare import Budget, ComparisonPlan, check_plan, methods_for, run_comparison
 from worstclass.experiments.comparison import Comparison
 from worstclass.methods import find_method
 from worstclass.report.comparison import (
@@ -55,11 +55,12 @@ class CompareRequest:
 def compare_command(request: CompareRequest) -> bool:
     """Run what is missing, write the table and the figure, print the table; return whether nothing failed."""
     console = Console()
-    request.out.mkdir(parents=True, exist_ok=True)
     if request.n_seeds < 1:
         raise ParameterError("--seeds", "compare", allowed="a positive whole number", got=request.n_seeds)
     load = _loader(request)
-    plan = _plan(request, load(0))
+    example = load(0)
+    plan = _plan(request, example)
+    check_plan(plan, example)
     progress = _Lines(Console(quiet=request.quiet))
     results = run_comparison(plan, load, request.out / "cells", progress, overwrite=request.overwrite)
     comparison = Comparison.from_results(results)
@@ -73,7 +74,7 @@ def _loader(request: CompareRequest) -> Any:
     def load(seed: int) -> Splits:
         splits = load_splits(request.data, request.target, val=_val_share(request), test=request.test_share, seed=seed)
         test = None if splits.test is None else at_most(splits.test, request.max_test_rows, seed)
-        return Splits(splits.train, splits.val, splits.cal, test)
+        return replace(splits, test=test)
 
     return load
 
@@ -90,12 +91,12 @@ def _plan(request: CompareRequest, example: Splits) -> ComparisonPlan:
     methods = methods_for(request.methods, example)
     needs_theta = any(find_method(name).needs_theta for name in methods)
     gamma = paper.get("booster", {}).get("gamma", "auto") if request.gamma is None else request.gamma
-    budget = request.budget or f"epochs={paper.get('compare', {}).get('epochs', DEFAULT_EPOCHS)}"
+    epochs = paper.get("compare", {}).get("epochs", DEFAULT_EPOCHS)
     return ComparisonPlan(
         data=Path(request.data).name,
         methods=methods,
         seeds=tuple(range(request.n_seeds)),
-        budget=Budget.parse(budget),
+        budget=Budget(epochs) if request.budget is None else Budget.parse(request.budget),
         network=request.network or network,
         learner=learner,
         theta=parse_theta(request.theta, request.data, example, owner="compare") if needs_theta else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -9,9 +10,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from worstclass.data.disk import copy_rows
 from worstclass.exceptions import DataError, ParameterError
 
 PARTS = ("val", "cal", "test")
+
+#: what folders and arrays of a split are called -> what the split is for
+SPLIT_NAMES = {
+    "train": "train",
+    "training": "train",
+    "val": "val",
+    "valid": "val",
+    "validation": "val",
+    "cal": "cal",
+    "calibration": "cal",
+    "test": "test",
+    "testing": "test",
+}
+
+#: the part of rows that are not split yet
+ALL = "all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +48,32 @@ class Splits:
     """The parts of a data set, by what they are used for; a part that is not there is None.
 
     ``train`` fits, ``val`` chooses (the prefix, theta), ``cal`` certifies and is used for nothing else, ``test``
-    measures.
+    measures. ``class_names`` are names for labels that are numbers from 0; empty where labels speak for themselves.
     """
 
     train: Part
     val: Part | None = None
     cal: Part | None = None
     test: Part | None = None
+    class_names: tuple[str, ...] = ()
+
+    @classmethod
+    def from_parts(cls, parts: Mapping[str, Part | None], class_names: tuple[str, ...] = ()) -> Splits:
+        """Return splits of parts by name; ``train`` must be among them."""
+        train = parts["train"]
+        assert train is not None
+        return cls(train, parts.get("val"), parts.get("cal"), parts.get("test"), class_names)
 
 
 def make_splits(
-    X: Any, y: npt.ArrayLike, *, val: float = 0.0, cal: float = 0.0, test: float = 0.2, seed: int = 0
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    val: float = 0.0,
+    cal: float = 0.0,
+    test: float = 0.2,
+    seed: int = 0,
+    memory_bytes: int | None = None,
 ) -> Splits:
     """Split rows by class, at random, each class in the given shares.
 
@@ -53,6 +86,8 @@ def make_splits(
     y : labels, shape (n,).
     val, cal, test : share of each part; training gets the rest.
     seed : fixes the draw.
+    memory_bytes : rows of an array that lies on disk are copied to disk again where they have more bytes; None for
+        ``worstclass.data.disk.MEMORY_BYTES``.
 
     Examples
     --------
@@ -75,16 +110,22 @@ def make_splits(
     if n_rows != len(labels):
         raise DataError(f"X and y must have one label for each row. Got {n_rows} rows and {len(labels)} labels.")
     rows = _rows_by_part(labels, shares, np.random.default_rng(seed))
-    parts = {name: Part(take_rows(X, index), labels[index]) if len(index) else None for name, index in rows.items()}
-    train = parts.pop("train")
-    assert train is not None
-    return Splits(train, **parts)
+    parts = {
+        name: Part(take_rows(X, index, memory_bytes), labels[index]) if len(index) else None
+        for name, index in rows.items()
+    }
+    return Splits.from_parts(parts)
 
 
-def take_rows(X: Any, index: npt.NDArray[np.int64]) -> Any:
-    """Return rows of an array, a sparse matrix, a data frame or a list."""
+def take_rows(X: Any, index: npt.NDArray[np.int64], memory_bytes: int | None = None) -> Any:
+    """Return rows of an array, a sparse matrix, a data frame or a list.
+
+    Rows of an array that lies on disk are copied to disk where they have more than ``memory_bytes``.
+    """
     if hasattr(X, "iloc"):
         return X.iloc[index]
+    if isinstance(X, np.memmap):
+        return copy_rows(X, index, memory_bytes)
     if not hasattr(X, "shape"):
         return [X[i] for i in index.tolist()]
     return X.tocsr()[index] if hasattr(X, "tocsr") else X[index]

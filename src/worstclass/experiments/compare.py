@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from worstclass.data.splits import Part, Splits
+from worstclass.boosting.hedge import resolve_gamma
+from worstclass.data.splits import Part, Splits, take_rows
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.cells import Cell, CellOutcome, CellResult, OnEvent, run_cells
+from worstclass.floors import Floors
+from worstclass.learners.estimator import LearnerClassifier
 from worstclass.methods import Method, build_method, find_method, list_methods
 from worstclass.metrics import ClassReport, class_report
 
@@ -125,6 +127,22 @@ class ComparisonPlan:
         return settings
 
 
+def check_plan(plan: ComparisonPlan, example: Splits) -> None:
+    """Refuse, before anything is trained, what no training could use: one message, not a failure in every cell."""
+    kinds = {find_method(name).kind for name in plan.methods}
+    classes = np.unique(example.train.y)
+    if set(plan.methods) & set(BY_GAMMA):
+        resolve_gamma(plan.gamma, len(classes), owner="compare")
+    if plan.theta is not None:
+        Floors.from_theta(plan.theta, classes, owner="compare")
+    if "network" in kinds:
+        from worstclass.learners.torch_learner import TorchLearner
+
+        learner, two = TorchLearner(plan.network, **plan.learner), np.arange(min(2, len(example.train)))
+        few = as_numbers(Splits(Part(take_rows(example.train.X, two), example.train.y[two]))).train
+        learner.bind(learner.check_X(few.X), np.zeros(len(two), dtype=np.int64), len(classes), seed=0)
+
+
 def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
     """Resolve the names of methods; ``all`` stands for every method that suits the rows.
 
@@ -176,10 +194,8 @@ def run_method(method: Method, model: Any, splits: Splits) -> CellOutcome:
     train, val, test = (_rows_for(method, part) for part in (splits.train, splits.val, splits.test))
     assert train is not None
     assert test is not None
-    chooses = val is not None and "X_val" in inspect.signature(model.fit).parameters
     started = time.perf_counter()
-    if chooses:
-        assert val is not None
+    if val is not None and isinstance(model, LearnerClassifier):  # others have nothing that validation rows choose
         model.fit(train.X, train.y, val.X, val.y)
     else:
         model.fit(train.X, train.y)
@@ -222,7 +238,7 @@ def as_numbers(splits: Splits) -> Splits:
 
     train = encode(splits.train)
     assert train is not None
-    return Splits(train, encode(splits.val), encode(splits.cal), encode(splits.test))
+    return replace(splits, train=train, val=encode(splits.val), cal=encode(splits.cal), test=encode(splits.test))
 
 
 def _rows_for(method: Method, part: Part | None) -> Part | None:

@@ -44,8 +44,10 @@ class Meter:
         return self.max_passes is not None and self.passes >= self.max_passes
 
     def __str__(self) -> str:
-        """Name the limit that was reached, or is nearest."""
-        return f"{self.max_passes:,} passes" if self._passes_spent else f"{self.max_seconds:g} seconds"
+        """Name the limit that was reached, or the one there is."""
+        if self.max_seconds is not None and not self._passes_spent:
+            return f"{self.max_seconds:g} seconds"
+        return "any size" if self.max_passes is None else f"{self.max_passes:,} passes"
 
 
 def check_limits(max_passes: object, max_seconds: object, *, owner: str, passes_name: str = "max_total_epochs") -> None:

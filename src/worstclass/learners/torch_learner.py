@@ -6,6 +6,7 @@ import inspect
 import numbers
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -329,10 +330,10 @@ class TorchTraining(Training):
             module.load_state_dict(self._start_state())
             optimizer = learner.new_optimizer(module)
             criterion = learner.resolved_loss.bind(rows.class_counts(evaluator.n_classes))
-            epochs = passes(module, optimizer, criterion, rows, sampler, evaluator)
-            for predictions in islice(epochs, learner.max_epochs):
-                if best.judge(Pass(predictions, self._ask, self._snapshot)):
-                    break
+            with closing(passes(module, optimizer, criterion, rows, sampler, evaluator)) as epochs:
+                for predictions in islice(epochs, learner.max_epochs):
+                    if best.judge(Pass(predictions, self._ask, self._snapshot)):
+                        break
         trained = best.result()
         assert isinstance(trained.member, TorchMember)
         self._previous = trained.member.state

@@ -6,7 +6,7 @@ evaluation mode, now answers for every training row. Who iterates decides when t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Self
@@ -55,12 +55,7 @@ class Evaluator:
 
     def answers(self, logits: Tensor) -> Tensor:
         """Return the class index of each row."""
-        if not torch.isfinite(logits).all():
-            raise ModuleError(
-                "The module returned NaN or infinite logits. Look for values of X that are far out of range "
-                "(standardise them), or lower the learning rate."
-            )
-        return logits.argmax(dim=1)
+        return _finite(logits).argmax(dim=1)
 
     @torch.inference_mode()
     def predict(self, module: nn.Module, inputs: TorchInputs) -> IntArray:
@@ -72,7 +67,7 @@ class Evaluator:
     @torch.inference_mode()
     def probabilities(self, module: nn.Module, inputs: TorchInputs) -> FloatArray:
         """Return the softmax of the logits of each row, in evaluation mode, shape (n, K)."""
-        parts = [logits.double().softmax(dim=1) for logits, _ in self._logits(module, inputs)]
+        parts = [_finite(logits).double().softmax(dim=1) for logits, _ in self._logits(module, inputs)]
         return torch.cat(parts).cpu().numpy() if parts else np.zeros((0, self.n_classes))
 
     @torch.inference_mode()
@@ -115,7 +110,7 @@ def passes(
     rows: TrainingRows,
     sampler: EpochSampler,
     evaluator: Evaluator,
-) -> Iterator[IntArray]:
+) -> Generator[IntArray, None, None]:
     """Train pass after pass; yield the answers on all training rows after each."""
     step = Step(module, optimizer, criterion, evaluator)
     if len(sampler) == 1:
@@ -194,6 +189,15 @@ class Step:
         self._optimizer.zero_grad(set_to_none=True)
         (losses * weight).mean().backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
+
+
+def _finite(logits: Tensor) -> Tensor:
+    if not torch.isfinite(logits).all():
+        raise ModuleError(
+            "The module returned NaN or infinite logits. Look for values of X that are far out of range "
+            "(standardise them), or lower the learning rate."
+        )
+    return logits
 
 
 def _answers_alike_in_both_modes(module: nn.Module) -> bool:

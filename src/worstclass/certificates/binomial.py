@@ -1,0 +1,93 @@
+"""The binomial distribution, asked exactly: upper limits of an error rate, p-values, and rows that would be enough.
+
+A class has ``total`` rows of which ``wrong`` are wrong; its rows are independent and its true error rate is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special, stats
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def upper_limit(wrong: npt.ArrayLike, total: npt.ArrayLike, level: float) -> FloatArray:
+    """Return the Clopper-Pearson upper limit: the error rate exceeds it with a probability of at most ``level``.
+
+    It is the rate at which ``wrong`` errors or fewer have the probability ``level``: ``1 - level^(1/total)`` without an
+    error, and 1 where every row is wrong or there is none.
+
+    Examples
+    --------
+    >>> upper_limit([0, 0, 3, 5], [59, 0, 10, 5], 0.05).round(4).tolist()
+    [0.0495, 1.0, 0.6066, 1.0]
+    """
+    c, n = np.asarray(wrong), np.asarray(total)
+    return np.where(c < n, stats.beta.isf(level, c + 1, np.maximum(n - c, 1)), 1.0)
+
+
+def p_value(wrong: npt.ArrayLike, total: npt.ArrayLike, rate: npt.ArrayLike) -> FloatArray:
+    """Return the probability of ``wrong`` errors or fewer where the true error is ``rate``.
+
+    A larger true error makes few errors rarer, so this is the p-value of "the error is ``rate`` or more".
+
+    Examples
+    --------
+    >>> p_value([0, 1, 4, 0], [3, 2, 4, 0], 0.5).tolist()
+    [0.125, 0.75, 1.0, 1.0]
+    """
+    c, n = np.asarray(wrong), np.asarray(total)
+    return np.where(c < n, special.betaincc(c + 1, np.maximum(n - c, 1), np.asarray(rate, dtype=np.float64)), 1.0)
+
+
+def rows_at_least(wrong: int, total: int, rate: Fraction, level: float) -> int:
+    """Return how many more rows, all of them right, would bring the p-value to ``level`` or below.
+
+    Examples
+    --------
+    >>> rows_at_least(0, 0, Fraction(1, 20), 0.05), rows_at_least(0, 59, Fraction(1, 20), 0.05)
+    (59, 0)
+    """
+    return _least(lambda n: bool(p_value(wrong, n, float(rate)) <= level), total) - total
+
+
+def rows_if_rate_stays(wrong: int, total: int, rate: Fraction, level: float) -> int | None:
+    """Return how many more rows would bring the p-value to ``level`` if the share of errors stays, rounded up to rows.
+
+    None where no number does, because the share observed is ``rate`` or more, or because there is no row yet.
+
+    Examples
+    --------
+    >>> rows_if_rate_stays(5, 50, Fraction(1, 5), 0.05), rows_if_rate_stays(10, 50, Fraction(1, 5), 0.05)
+    (1, None)
+    """
+    if total == 0 or Fraction(wrong, total) >= rate:
+        return None
+    if wrong == 0:
+        return rows_at_least(0, total, rate, level)
+
+    def proven(errors: int, n: int) -> bool:
+        return bool(p_value(errors, n, float(rate)) <= level)
+
+    def most_rows(errors: int) -> int:  # for which the share, rounded up, gives so many errors
+        return errors * total // wrong
+
+    errors = _least(lambda e: proven(e, most_rows(e)), wrong)
+    start = total if errors == wrong else most_rows(errors - 1) + 1
+    return _least(lambda n: proven(errors, n), start) - total
+
+
+def _least(holds: Callable[[int], bool], start: int) -> int:
+    """Return the least number from ``start`` on for which something holds that then holds for all larger ones."""
+    step = 1
+    while not holds(start + step - 1):
+        step *= 2
+    low, high = start + step // 2, start + step - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low

@@ -1,0 +1,170 @@
+"""Checking a data set on disk: are the files the official ones, and do they hold the official rows?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from worstclass.data.facts import DataFile, Download, NamedDataset
+from worstclass.data.formats.idx import unpacked
+from worstclass.data.locate import Found, find, present_name
+from worstclass.data.registry import named_dataset
+from worstclass.data.splits import Splits
+from worstclass.data.trees import FolderTree
+from worstclass.exceptions import DatasetError
+
+OFFICIAL = "official file"
+SAME_CONTENT = "official content, packed anew"
+UNKNOWN = "no checksum known"
+DIFFERENT = "not the official file"
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """One file: where it is, and whether it is the official one."""
+
+    name: str
+    path: str
+    verdict: str
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetCheck:
+    """What a check found.
+
+    Attributes
+    ----------
+    dataset : the facts it was checked against.
+    files : the files, none for a set that needs none.
+    counts : rows of each class, by label, in each official part.
+    problems : what cannot be read or does not agree with the facts; empty when all does.
+    """
+
+    dataset: NamedDataset
+    files: tuple[FileCheck, ...]
+    counts: Mapping[str, npt.NDArray[np.int64]]
+    problems: tuple[str, ...]
+
+
+def check_dataset(name: str, root: str | Path | None = None, **variant: Any) -> DatasetCheck:
+    """Compare the files of a data set with its facts; where files are missing, ``DatasetError`` is raised.
+
+    Parameters
+    ----------
+    name : of the data set.
+    root : folder with the files, as for ``load_dataset``.
+    variant : ``size`` of a MedMNIST set, ``split`` of EMNIST.
+
+    Examples
+    --------
+    >>> check = check_dataset("iris")
+    >>> check.counts["all"].tolist(), check.problems
+    ([50, 50, 50], ())
+    """
+    dataset = named_dataset(name, **variant)
+    if dataset.built_in:
+        counts = _built_in_counts(dataset)
+        return DatasetCheck(dataset, (), counts, tuple(_count_problems(dataset, counts)))
+    found = find(dataset, root)
+    files = tuple(_checked_files(found))
+    problems = [
+        f"{file.path} has another checksum than the official one." for file in files if file.verdict == DIFFERENT
+    ]
+    counts = {}
+    for part in dataset.counts:
+        try:
+            counts[part] = _class_counts(found, part)
+        except DatasetError as error:
+            problems.append(str(error))
+    return DatasetCheck(dataset, files, counts, (*problems, *_count_problems(dataset, counts)))
+
+
+def file_md5(path: Path) -> str:
+    """Return the MD5 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _checked_files(found: Found) -> Iterator[FileCheck]:
+    if not isinstance(found.tree, FolderTree):
+        yield _checked_archive(found)
+        return
+    for file in found.dataset.files:
+        name = present_name(found.tree, file.name)
+        if name is not None:
+            yield FileCheck(name, found.tree.where(name), _verdict(found, file, name))
+
+
+def _checked_archive(found: Found) -> FileCheck:
+    (download,) = [file for file in found.dataset.downloads if file.name == found.tree.path.name]
+    return FileCheck(download.name, str(found.tree.path), _archive_verdict(found, download))
+
+
+def _archive_verdict(found: Found, download: Download) -> str:
+    if download.md5 is None:
+        return UNKNOWN
+    if file_md5(found.tree.path) == download.md5:
+        return OFFICIAL
+    try:
+        named = [(file, present_name(found.tree, file.name)) for file in found.dataset.files]
+        verdicts = {DIFFERENT if name is None else _verdict(found, file, name) for file, name in named}
+    except DatasetError:  # no archive, or a damaged one
+        return DIFFERENT
+    return SAME_CONTENT if verdicts <= {OFFICIAL, SAME_CONTENT} else DIFFERENT
+
+
+def _verdict(found: Found, file: DataFile, name: str) -> str:
+    if file.md5 is None and file.content_md5 is None:
+        return UNKNOWN
+    if file.content_md5 is None and isinstance(found.tree, FolderTree):  # it may be too large for memory
+        return OFFICIAL if file_md5(found.tree.path / name) == file.md5 else DIFFERENT
+    raw = found.tree.read(name)
+    if _md5(raw) == file.md5:
+        return OFFICIAL
+    return SAME_CONTENT if _content_md5(found, name, raw) == file.content_md5 else DIFFERENT
+
+
+def _content_md5(found: Found, name: str, raw: bytes) -> str:
+    """Return the checksum of what is in a file; of a damaged one, that of nothing."""
+    content = found.dataset.content
+    try:
+        plain = unpacked(raw, found.tree.where(name))
+        return _md5(plain if content is None else content(plain))
+    except DatasetError:
+        return _md5(b"")
+
+
+def _md5(content: bytes) -> str:
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+def _class_counts(found: Found, part: str) -> npt.NDArray[np.int64]:
+    read = found.dataset.read
+    assert read is not None, "a set with files has a reader"
+    return np.bincount(read(found.tree, part).labels, minlength=found.dataset.n_classes)
+
+
+def _built_in_counts(dataset: NamedDataset) -> dict[str, npt.NDArray[np.int64]]:
+    splits: Splits = dataset.load(0)
+    parts = {"train": splits.train, "val": splits.val, "test": splits.test}
+    counts = {name: np.unique(part.y, return_counts=True)[1] for name, part in parts.items() if part is not None}
+    return {"all": np.sum(list(counts.values()), axis=0)} if "all" in dataset.counts else counts
+
+
+def _count_problems(dataset: NamedDataset, counts: Mapping[str, npt.NDArray[np.int64]]) -> Iterator[str]:
+    for part, found in counts.items():
+        expected = dataset.counts[part]
+        if int(found.sum()) != expected:
+            yield f"{part}: {int(found.sum()):,} rows, where the official files have {expected:,}."
+        if len(found) != dataset.n_classes:
+            yield f"{part}: {len(found)} classes, where the official files have {dataset.n_classes}."
+        elif not found.all():
+            yield f"{part}: there is no row of class {int(np.argmin(found))}."
+        elif dataset.balanced and int(found.sum()) == expected and len(set(found.tolist())) > 1:
+            yield f"{part}: every class has {expected // dataset.n_classes:,} rows in the official files, but not here."

@@ -1,0 +1,176 @@
+"""Downloading official files: a part that came before is used, and no file is in place before its checksum is right."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from worstclass._version import __version__
+from worstclass.data.check import file_md5
+from worstclass.data.facts import Download, NamedDataset
+from worstclass.data.locate import data_root
+from worstclass.exceptions import DatasetError, ParameterError
+
+#: called with a file's name, the bytes it has, and the bytes it will have (None if the server does not say)
+Progress = Callable[[str, int, int | None], None]
+
+CHUNK_BYTES = 1 << 18
+TIMEOUT_SECONDS = 30.0
+
+_FAILURES = (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError)
+
+
+def get_dataset(
+    dataset: NamedDataset,
+    root: str | Path | None = None,
+    *,
+    mirror: str | None = None,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Download the files of a data set into its folder below ``root``; return their paths.
+
+    Parameters
+    ----------
+    dataset : its facts, as ``named_dataset`` returns them.
+    root : folder of the data sets, as for ``load_dataset``.
+    mirror : address of a folder that has the files under their official names, instead of the official address.
+    progress : told of every piece that arrives.
+    """
+    if mirror is not None and urllib.parse.urlsplit(mirror).scheme not in ("http", "https"):
+        raise ParameterError(
+            "mirror", "get_dataset", allowed="an address that begins with http:// or https://", got=mirror
+        )
+    folder = data_root(root) / dataset.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    return [fetch(file, folder, mirror=mirror, progress=progress) for file in dataset.downloads]
+
+
+def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: Progress | None = None) -> Path:
+    """Download one file, unless it is there; go on with a part of it that an earlier try left."""
+    target = folder / file.name
+    if target.is_file():
+        if file.md5 is not None and file_md5(target) != file.md5:
+            raise DatasetError(f"{target} is there, but is not the official file. Remove it to get it anew.")
+        return target
+    addresses = file.addresses if mirror is None else (f"{mirror.rstrip('/')}/{file.name}",)
+    failures = []
+    for address in addresses:
+        try:
+            part = _fetch_part(file, address, folder, progress or _silent)
+        except _FAILURES as error:
+            failures.append(f"{address}: {_reason(error)}")
+            continue
+        part.replace(target)
+        _tag_file(part).unlink(missing_ok=True)
+        return target
+    kept = " What came of it is kept for the next try." if (folder / f"{file.name}.part").is_file() else ""
+    raise DatasetError(
+        f"{file.name} could not be downloaded ({'; '.join(failures)}).{kept} Where this machine has no way to it, get "
+        f"{addresses[0]} by other means and put it into {folder}."
+    )
+
+
+class _Unusable(urllib.error.URLError):
+    """The server's answer cannot be used."""
+
+
+def _fetch_part(file: Download, address: str, folder: Path, progress: Progress) -> Path:
+    part = folder / f"{file.name}.part"
+    start = _bytes_to_keep(part, address, checked=file.md5 is not None)
+    try:
+        _receive(file.name, address, part, start, progress)
+    except urllib.error.HTTPError as error:
+        if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not start:
+            raise
+        if _total(error.headers.get("Content-Range")) != start:  # else it was complete already
+            _receive(file.name, address, part, 0, progress)
+    if file.md5 is not None and file_md5(part) != file.md5:
+        part.unlink()
+        raise _Unusable("what came has another checksum than the official file, and was removed")
+    return part
+
+
+def _receive(name: str, address: str, part: Path, start: int, progress: Progress) -> None:
+    request = urllib.request.Request(address, headers={"User-Agent": f"worstclass/{__version__}"})
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+        tag = _read_tag(part).get("tag")
+        if tag:
+            request.add_header("If-Range", tag)
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        start = _agreed_start(response, start)
+        total = _total(response.headers.get("Content-Range")) or _length(response, start)
+        _write_tag(part, address, response.headers.get("ETag") or response.headers.get("Last-Modified"))
+        done = start
+        with part.open("ab" if start else "wb") as stream:
+            progress(name, done, total)
+            while piece := response.read(CHUNK_BYTES):
+                stream.write(piece)
+                done += len(piece)
+                progress(name, done, total)
+    if total is not None and done != total:
+        raise _Unusable(f"the connection ended after {done:,} of {total:,} bytes")
+
+
+def _agreed_start(response: Any, start: int) -> int:
+    """Return where the answer begins: a server may ignore what was asked and send the whole file."""
+    if response.status != http.HTTPStatus.PARTIAL_CONTENT:
+        return 0
+    told = re.match(r"bytes (\d+)-", response.headers.get("Content-Range") or "")
+    if told is None or int(told[1]) != start:
+        raise _Unusable("the server sent another part of the file than was asked for")
+    return start
+
+
+def _bytes_to_keep(part: Path, address: str, *, checked: bool) -> int:
+    """Return how much of a partial file is used: none of another address, nor what nothing would verify."""
+    if not part.is_file():
+        return 0
+    known = _read_tag(part)
+    trusted = known.get("address") == address and (checked or known.get("tag"))
+    return part.stat().st_size if trusted else 0
+
+
+def _length(response: Any, start: int) -> int | None:
+    length = response.headers.get("Content-Length")
+    return start + int(length) if length and length.isdecimal() else None
+
+
+def _total(content_range: str | None) -> int | None:
+    told = re.search(r"/(\d+)$", content_range or "")
+    return int(told[1]) if told else None
+
+
+def _tag_file(part: Path) -> Path:
+    return part.with_name(f"{part.name}.json")
+
+
+def _read_tag(part: Path) -> dict[str, Any]:
+    with contextlib.suppress(OSError, ValueError):
+        values = json.loads(_tag_file(part).read_text(encoding="utf-8"))
+        if isinstance(values, dict):
+            return values
+    return {}
+
+
+def _write_tag(part: Path, address: str, tag: str | None) -> None:
+    strong = tag if tag and not tag.startswith("W/") else None
+    _tag_file(part).write_text(json.dumps({"address": address, "tag": strong}), encoding="utf-8")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP {error.code} {error.reason}"
+    return str(getattr(error, "reason", None) or error or type(error).__name__)
+
+
+def _silent(name: str, done: int, total: int | None) -> None:
+    pass

@@ -1,0 +1,168 @@
+"""Data sets of the Hugging Face ``datasets`` library, told by what they offer; the library itself is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from worstclass.data.arrays import channels_first, label_array
+from worstclass.data.formats.images import (
+    DEEP_GREY,
+    GREY,
+    PictureHeader,
+    decode_picture,
+    picture_array,
+    read_picture_header,
+)
+from worstclass.data.formats.undecoded import Images
+from worstclass.data.pictures import Pictures, stack
+from worstclass.data.splits import SPLIT_NAMES, Part, Splits
+from worstclass.exceptions import DataError, DatasetError
+
+LABEL_COLUMNS = ("label", "labels", "target", "class", "fine_label", "y")
+IMAGE_COLUMNS = ("image", "img", "images", "picture")
+
+
+def from_hugging_face(
+    dataset: Any,
+    *,
+    image: str | None = None,
+    label: str | None = None,
+    image_size: int | tuple[int, int] | None = None,
+    skip_corrupt: bool = False,
+    memory_bytes: int | None = None,
+) -> Part | Splits:
+    """Turn a data set into arrays: a single one into a part, a dictionary of splits into splits.
+
+    Parameters
+    ----------
+    dataset : has ``features``, ``len()``, rows by number and columns by name; or is a mapping of such.
+    image : column of pictures (Pillow images, arrays, or encoded bytes); found by its feature or name if left out. A
+        data set without one is a table, and X is a data frame.
+    label : column of labels; found by its feature or name if left out. Where its feature has names, they are the
+        labels.
+    image_size, skip_corrupt, memory_bytes : as for ``worstclass.data.pictures.stack``.
+    """
+    options = {"image_size": image_size, "skip_corrupt": skip_corrupt, "memory_bytes": memory_bytes}
+    if isinstance(dataset, Mapping):
+        return _splits(dataset, image=image, label=label, **options)
+    if not hasattr(dataset, "features") or not hasattr(dataset, "__len__"):
+        raise DataError(
+            "The data set must have features and a length, as those of the datasets library. "
+            f"Got {type(dataset).__name__}; a streamed one has no length, so load it whole."
+        )
+    return _part(dataset, image, label, options)
+
+
+def _splits(dataset: Mapping[str, Any], **options: Any) -> Splits:
+    parts: dict[str, Part] = {}
+    for name, rows in dataset.items():
+        use = SPLIT_NAMES.get(name.lower())
+        if use is not None and use not in parts:
+            part = from_hugging_face(rows, **options)
+            assert isinstance(part, Part)
+            parts[use] = part
+    if "train" not in parts:
+        raise DatasetError(f"The data set has no split to train on. It has {list(dataset)}.")
+    return Splits.from_parts(parts)
+
+
+def _part(dataset: Any, image: str | None, label: str | None, options: Mapping[str, Any]) -> Part:
+    if not len(dataset):
+        raise DatasetError("The data set has no rows.")
+    features: Mapping[str, Any] = dataset.features
+    label = _column(features, label, "label", LABEL_COLUMNS, lambda feature: bool(getattr(feature, "names", None)))
+    if label is None:
+        raise DatasetError(f"The data set has no column of labels that is known as one: {list(features)}. Pass label=.")
+    y = _labels(dataset, features, label)
+    image = _column(features, image, "image", IMAGE_COLUMNS, lambda feature: type(feature).__name__ == "Image")
+    if image is None:
+        return Part(_table(dataset, features, label), y)
+    stacked = stack(_Rows(dataset, image), **options)
+    return Part(stacked.images, y[stacked.kept])
+
+
+def _column(features: Mapping[str, Any], given: str | None, role: str, usual: tuple[str, ...], fits: Any) -> str | None:
+    if given is not None:
+        if given not in features:
+            raise DatasetError(f"The data set has no column {given!r} for the {role}s. It has {list(features)}.")
+        return given
+    fitting = [name for name, feature in features.items() if fits(feature)]
+    if len(fitting) == 1:
+        return fitting[0]
+    named = [name for name in usual if name in (fitting or features)]
+    return named[0] if named else None
+
+
+def _labels(dataset: Any, features: Mapping[str, Any], label: str) -> npt.NDArray[Any]:
+    values = label_array(np.asarray(list(dataset[label])), f"the column {label!r}")
+    names = getattr(features[label], "names", None)
+    if not names:
+        return values
+    if values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= len(names):
+        raise DatasetError(
+            f"The column {label!r} must have a label in 0..{len(names) - 1} in every row; -1 stands for none."
+        )
+    return np.array(names, dtype=object)[values]
+
+
+def _table(dataset: Any, features: Mapping[str, Any], label: str) -> Any:
+    import pandas as pd
+
+    from worstclass.data.tables import categories_for_text
+
+    columns = {name: list(dataset[name]) for name in features if name != label}
+    if not columns:
+        raise DatasetError(f"The data set has no column besides the labels {label!r}.")
+    return categories_for_text(pd.DataFrame(columns), "the data set")
+
+
+class _Rows(Pictures):
+    """The pictures of one column, row by row."""
+
+    def __init__(self, dataset: Any, column: str) -> None:
+        self.dataset = dataset
+        self.column = column
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def where(self, number: int) -> str:
+        return f"row {number} of the column {self.column!r}"
+
+    def header(self, number: int) -> PictureHeader:
+        value = self._value(number)
+        if isinstance(value, Image.Image):
+            return PictureHeader(value.height, value.width, value.mode in GREY | DEEP_GREY)
+        if isinstance(value, bytes):
+            return read_picture_header(value, self.where(number))
+        return PictureHeader(value.shape[1], value.shape[2], value.shape[0] == 1)
+
+    def decode(self, number: int, channels: int, size: tuple[int, int]) -> Images:
+        value = self._value(number)
+        if isinstance(value, bytes):
+            return decode_picture(value, self.where(number), channels=channels, size=size)
+        if isinstance(value, np.ndarray):
+            value = Image.fromarray(value[0] if len(value) == 1 else np.ascontiguousarray(value.transpose(1, 2, 0)))
+        return picture_array(value, self.where(number), channels=channels, size=size)
+
+    def _value(self, number: int) -> Any:
+        """Return a Pillow image, encoded bytes, or unsigned bytes with 1, 3 or 4 channels first."""
+        try:
+            value = self.dataset[number][self.column]
+        except (OSError, ValueError) as error:
+            raise DatasetError(f"{self.where(number)} cannot be read: {error}.") from None
+        if isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes):
+            return value["bytes"]
+        if isinstance(value, bytes | Image.Image):
+            return value
+        pixels = np.asarray(value)
+        if pixels.dtype.kind in "iu" and pixels.size and pixels.min() >= 0 and pixels.max() <= 255:
+            pixels = channels_first(pixels.astype(np.uint8)[None])[0]
+        if pixels.dtype != np.uint8 or pixels.ndim != 3 or len(pixels) not in (1, 3, 4):
+            raise DatasetError(f"{self.where(number)} must be a picture. Got {type(value).__name__}.")
+        return pixels

@@ -1,0 +1,1 @@
+"""Named data sets: their fact sheets, by publisher."""

@@ -1,0 +1,140 @@
+"""MNIST and Fashion-MNIST: four idx files each, under the same names."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+
+from worstclass.data.facts import DataFile, Download, NamedDataset
+from worstclass.data.formats.idx import read_idx, unpacked
+from worstclass.data.formats.undecoded import Images, Undecoded, as_labels
+from worstclass.data.locate import present_name
+from worstclass.data.named.official import VALIDATION_SHARE, load_official
+from worstclass.data.splits import Splits
+from worstclass.data.trees import FileTree
+from worstclass.exceptions import DatasetError
+
+TRAIN_IMAGES, TRAIN_LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+TEST_IMAGES, TEST_LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
+_NAMES = {"train": (TRAIN_IMAGES, TRAIN_LABELS), "test": (TEST_IMAGES, TEST_LABELS)}
+
+_FILES = {
+    "mnist": (
+        DataFile(TRAIN_IMAGES, "f68b3c2dcbeaaa9fbdd348bbdeb94873", "6bbc9ace898e44ae57da46a324031adb"),
+        DataFile(TRAIN_LABELS, "d53e105ee54ea40749a09fcbcd1e9432", "a25bea736e30d166cdddb491f175f624"),
+        DataFile(TEST_IMAGES, "9fb629c4189551a2d022fa330f9573f3", "2646ac647ad5339dbf082846283269ea"),
+        DataFile(TEST_LABELS, "ec29112dd5afa0611ce80d1b7f02629c", "27ae3e4e09519cfbb04c329615203637"),
+    ),
+    "fashion-mnist": (
+        DataFile(TRAIN_IMAGES, "8d4fb7e6c68d591d4c3dfef9ec88bf0d", "f4a8712d7a061bf5bd6d2ca38dc4d50a"),
+        DataFile(TRAIN_LABELS, "25c81989df183df01b3e8a0aad5dffbe", "9018921c3c673c538a1fc5bad174d6f9"),
+        DataFile(TEST_IMAGES, "bef4ecab320f06d8554ea6380940ec79", "8181f5470baa50b63fa0f6fddb340f0a"),
+        DataFile(TEST_LABELS, "bb300cfdad3c16e7a12a480ee83cd310", "15d484375f8d13e6eb1aabb0c3f46965"),
+    ),
+}
+_ADDRESSES = {
+    "mnist": ("http://yann.lecun.com/exdb/mnist/", "https://ossci-datasets.s3.amazonaws.com/mnist/"),
+    "fashion-mnist": ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",),
+}
+
+
+def read_idx_pair(
+    tree: FileTree, images: str, labels: str, *, n_classes: int, first: int = 0, transposed: bool = False
+) -> Undecoded:
+    """Read a file of images and a file of labels.
+
+    Parameters
+    ----------
+    tree : the files.
+    images, labels : names of the two, without ``.gz``.
+    n_classes : number of classes.
+    first : the smallest label in the file.
+    transposed : the file has columns as rows, as EMNIST does; the images are set upright.
+    """
+    pixels = read_idx(_content(tree, images), 3, tree.where(images))
+    upright = pixels.transpose(0, 2, 1) if transposed else pixels
+    found = as_labels(
+        read_idx(_content(tree, labels), 1, tree.where(labels)),
+        n_classes,
+        n_images=len(pixels),
+        where=tree.where(labels),
+        first=first,
+    )
+
+    def fill(target: Images) -> None:
+        target[:, 0] = upright
+
+    return Undecoded(found, (1, upright.shape[1], upright.shape[2]), fill)
+
+
+def _read(name: str, tree: FileTree, part: str) -> Undecoded:
+    images, labels = _NAMES[part]
+    _refuse_other_set(name, tree, labels)
+    return read_idx_pair(tree, images, labels, n_classes=10)
+
+
+def _refuse_other_set(name: str, tree: FileTree, labels: str) -> None:
+    """Refuse the files of the other set, which have the same names and shapes."""
+    found = hashlib.md5(unpacked(_content(tree, labels), tree.where(labels)), usedforsecurity=False).hexdigest()
+    for other, files in _FILES.items():
+        if other != name and any(file.name == labels and file.content_md5 == found for file in files):
+            raise DatasetError(f"{tree.where(labels)} is a file of the data set {other!r}, not of {name!r}.")
+
+
+def _content(tree: FileTree, name: str) -> bytes:
+    return tree.read(present_name(tree, name) or name)
+
+
+def _load(
+    name: str, seed: int = 0, *, root: str | Path | None = None, val: float = VALIDATION_SHARE, cal: float = 0.0
+) -> Splits:
+    """Load 60,000 training and 10,000 test images; ``val`` of the training images validate."""
+    return load_official(SHEETS[name], root=root, seed=seed, val=val, cal=cal)
+
+
+def _sheet(name: str, summary: str, class_names: tuple[str, ...], **facts: object) -> NamedDataset:
+    files = _FILES[name]
+    return NamedDataset(
+        name=name,
+        summary=summary,
+        n_classes=10,
+        load=functools.partial(_load, name),
+        settings={"learner": {"module": "resnet18", "batch_size": 512}},
+        class_names=class_names,
+        counts={"train": 60_000, "test": 10_000},
+        rows={"train": 42_000, "val": 18_000, "test": 10_000},
+        image_shape=(1, 28, 28),
+        files=files,
+        downloads=tuple(
+            Download(f"{file.name}.gz", tuple(f"{address}{file.name}.gz" for address in _ADDRESSES[name]), file.md5)
+            for file in files
+        ),
+        folder=name,
+        read=functools.partial(_read, name),
+        **facts,  # type: ignore[arg-type]
+    )
+
+
+SHEETS = {
+    "mnist": _sheet(
+        "mnist",
+        "handwritten digits, 28 x 28 grey",
+        tuple("0123456789"),
+        layouts=("MNIST/raw", "raw"),
+        licence="CC BY-SA 3.0",
+        citation="LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition. 1998.",
+        homepage="http://yann.lecun.com/exdb/mnist/",
+    ),
+    "fashion-mnist": _sheet(
+        "fashion-mnist",
+        "articles of clothing, 28 x 28 grey",
+        ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+        balanced=True,
+        layouts=("FashionMNIST/raw", "raw"),
+        licence="MIT",
+        citation="Xiao, Rasul, Vollgraf: Fashion-MNIST: a novel image dataset for benchmarking machine learning "
+        "algorithms. 2017. arXiv:1708.07747",
+        homepage="https://github.com/zalandoresearch/fashion-mnist",
+    ),
+}

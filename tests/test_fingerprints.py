@@ -1,0 +1,280 @@
+"""Fingerprints of rows: the same row is known again whatever form it comes in, and another row is not."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.tree import DecisionTreeClassifier
+from torch.utils.data import Dataset, Subset, TensorDataset
+
+from worstclass import TorchLearner, WorstClassBooster, load_model, save_model
+from worstclass.boosting.oco import InstanceBooster
+from worstclass.exceptions import ModelFormatError, WorstClassError
+from worstclass.fingerprints import CHUNK_BYTES, MOST_DENSE_COLUMNS, row_hashes, seen_hashes, which_seen
+
+NUMBERS = np.array([[1.5, -2.0, 0.1], [0.0, 3.0, 1e-3], [7.0, np.pi, 1e30]])
+
+SAME_NUMBERS = {
+    "float32": NUMBERS.astype(np.float32),
+    "big-endian": NUMBERS.astype(">f8"),
+    "fortran order": np.asfortranarray(NUMBERS),
+    "list": NUMBERS.tolist(),
+    "object array": NUMBERS.astype(object),
+    "data frame": pd.DataFrame(NUMBERS, columns=list("abc"), index=[9, 5, 7]),
+    "frame of objects": pd.DataFrame(NUMBERS).astype(object),
+    "nullable frame": pd.DataFrame(NUMBERS).astype("Float64"),
+    "frame of categories": pd.DataFrame(NUMBERS).astype("category"),
+    "csr": scipy.sparse.csr_matrix(NUMBERS),
+    "csc array": scipy.sparse.csc_array(NUMBERS),
+    "tensor": torch.tensor(NUMBERS),
+    "float32 tensor": torch.tensor(NUMBERS, dtype=torch.float32, requires_grad=True),
+    "image": NUMBERS.reshape(3, 1, 1, 3),
+    "tensor data set": TensorDataset(torch.tensor(NUMBERS), torch.arange(3)),
+}
+
+
+@pytest.mark.parametrize("form", SAME_NUMBERS)
+def test_the_same_numbers_in_another_form_are_the_same_rows(form):
+    np.testing.assert_array_equal(row_hashes(SAME_NUMBERS[form]), row_hashes(NUMBERS))
+
+
+def test_a_fingerprint_is_the_digest_of_the_float32_bytes():
+    expected = hashlib.blake2b(NUMBERS[1].astype("<f4").tobytes(), digest_size=8).digest()
+    assert row_hashes(NUMBERS)[1] == int.from_bytes(expected, "little")
+    assert row_hashes(NUMBERS).dtype == np.uint64
+
+
+def test_whole_numbers_booleans_and_pixels_are_numbers():
+    pixels = np.array([[0, 1, 255], [1, 0, 1]], dtype=np.uint8)
+    for form in (np.int64, np.float64, np.float16, np.int16):
+        np.testing.assert_array_equal(row_hashes(pixels.astype(form)), row_hashes(pixels))
+    np.testing.assert_array_equal(row_hashes(pixels[1:].astype(bool)), row_hashes(pixels[1:]))
+
+
+def test_zeros_and_missing_numbers_have_one_form():
+    odd_nan = np.frombuffer(np.uint32(0xFFC12345).tobytes(), dtype=np.float32)[0]
+    one = np.array([[0.0, np.nan]], dtype=np.float32)
+    other = np.array([[-0.0, odd_nan]], dtype=np.float32)
+    assert one.tobytes() != other.tobytes()
+    assert row_hashes(one) == row_hashes(other)
+    assert row_hashes(pd.DataFrame({"a": [0], "b": pd.array([None], dtype="Int64")})) == row_hashes(one)
+
+
+@settings(deadline=None)
+@given(arrays(np.float32, (12, 3), elements=st.floats(-4, 4, width=16)))
+def test_rows_share_a_fingerprint_exactly_when_they_are_equal(X):
+    hashes = row_hashes(X)
+    equal = (X[:, None] == X[None]).all(axis=2)
+    np.testing.assert_array_equal(hashes[:, None] == hashes[None], equal)
+
+
+def test_the_order_of_columns_and_their_number_count():
+    assert row_hashes(NUMBERS[:, ::-1])[0] != row_hashes(NUMBERS)[0]
+    assert row_hashes(np.array([[1.0, 0.0]])) != row_hashes(np.array([[1.0]]))
+
+
+# --- text
+
+
+def table():
+    return pd.DataFrame(
+        {
+            "colour": pd.Categorical(["red", "blue", "red", None]),
+            "size": [1, 2, 1, 2],
+            "when": pd.to_datetime(["2020", "2021", "2020", "2022"]),
+        }
+    )
+
+
+def test_rows_of_a_table_are_told_by_what_they_say():
+    hashes = row_hashes(table())
+    assert hashes[0] == hashes[2]
+    assert len(set(hashes.tolist())) == 3
+
+
+@pytest.mark.parametrize("form", [object, "string"])
+def test_a_category_stands_for_its_value_whatever_its_code(form):
+    coded_otherwise = table()
+    coded_otherwise["colour"] = coded_otherwise["colour"].cat.set_categories(["none", "red", "blue"])
+    plain = table()
+    plain["colour"] = plain["colour"].astype(form)
+    for other in (coded_otherwise, plain, table().iloc[[0, 1, 2, 3]].to_numpy()):
+        np.testing.assert_array_equal(row_hashes(other), row_hashes(table()))
+    np.testing.assert_array_equal(row_hashes(table().iloc[1:3]), row_hashes(table())[1:3])
+
+
+def test_a_number_beside_text_is_not_its_text():
+    mixed = pd.DataFrame({"a": pd.Series(["x", 1, "1", 1.0], dtype=object)})
+    x, one, text, also_one = row_hashes(mixed).tolist()
+    assert one == also_one
+    assert len({x, one, text}) == 3
+
+
+def test_lists_of_text_and_numbers_are_rows_of_both():
+    rows = [["red", 1], ["blue", 2]]
+    np.testing.assert_array_equal(row_hashes(rows), row_hashes(pd.DataFrame(rows)))
+    assert len(set(row_hashes(["one document", "another", "one document"]).tolist())) == 2
+
+
+# --- sparse, large, and what cannot be hashed
+
+
+def test_long_sparse_rows_are_told_by_their_entries():
+    wide = MOST_DENSE_COLUMNS + 1
+    X = scipy.sparse.random(50, wide, density=0.002, format="csr", random_state=0)
+    X = scipy.sparse.vstack([X, X[:5]]).tocsr()
+    hashes = row_hashes(X)
+    assert len(set(hashes.tolist())) == 50
+    np.testing.assert_array_equal(hashes[50:], hashes[:5])
+    np.testing.assert_array_equal(row_hashes(X.tocsc()), hashes)
+    np.testing.assert_array_equal(row_hashes(X.astype(np.float32)), hashes)
+    unsorted = X.copy()
+    unsorted.indices, unsorted.data = unsorted.indices[::-1].copy(), unsorted.data[::-1].copy()
+    unsorted.indptr = (unsorted.indptr[-1] - unsorted.indptr[::-1]).copy()
+    unsorted.has_sorted_indices = False
+    before = unsorted.indices.copy()
+    np.testing.assert_array_equal(row_hashes(unsorted), hashes[::-1])
+    np.testing.assert_array_equal(unsorted.indices, before)  # the user's matrix stays as it is
+    with_zeros = X.copy()
+    with_zeros.data[:3] = 0
+    cleaned = with_zeros.copy()
+    cleaned.eliminate_zeros()
+    np.testing.assert_array_equal(row_hashes(with_zeros), row_hashes(cleaned))
+
+
+def test_rows_beyond_one_chunk_are_hashed_alike():
+    n_rows = CHUNK_BYTES // 4 // 500 + 10
+    X = np.random.default_rng(0).integers(0, 255, size=(n_rows, 500), dtype=np.uint8)
+    assert n_rows * 500 * 4 > CHUNK_BYTES
+    hashes = row_hashes(X)
+    assert len(hashes) == n_rows
+    np.testing.assert_array_equal(hashes[-20:], row_hashes(X[-20:]))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[[1], [2, 3]], np.array([[1, [2]], [3, 4]], dtype=object), np.zeros((2, 2), dtype=complex), np.array(3.0)],
+    ids=["ragged", "lists in cells", "complex", "no rows"],
+)
+def test_what_cannot_be_hashed_gives_none(rows):
+    assert row_hashes(rows) is None
+
+
+def test_no_row_has_no_fingerprint():
+    assert row_hashes(np.zeros((0, 3))).shape == (0,)
+    assert row_hashes(pd.DataFrame({"a": pd.Series([], dtype=object)})).shape == (0,)
+
+
+class Squares(Dataset):
+    """Items are computed when they are read."""
+
+    def __init__(self):
+        self.reads = 0
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        self.reads += 1
+        return torch.tensor([float(i), float(i * i)]), i % 2
+
+
+def test_a_data_set_is_read_only_when_asked_to():
+    dataset = Squares()
+    assert row_hashes(dataset) is None
+    assert row_hashes(Subset(dataset, [1])) is None
+    assert dataset.reads == 0
+    expected = row_hashes(np.array([[i, i * i] for i in range(6)]))
+    np.testing.assert_array_equal(row_hashes(dataset, read_items=True), expected)
+    np.testing.assert_array_equal(row_hashes(Subset(dataset, [4, 2]), read_items=True), expected[[4, 2]])
+    tensors = Subset(TensorDataset(torch.tensor([[i, i * i] for i in range(6)])), [5, 0])
+    np.testing.assert_array_equal(row_hashes(tensors), expected[[5, 0]])
+
+
+# --- rows seen
+
+
+def test_seen_rows_are_sorted_once_each_and_found():
+    seen = seen_hashes(NUMBERS, None, NUMBERS[:1], np.zeros((2, 3)))
+    assert len(seen) == 4
+    assert (np.diff(seen.astype(object)) > 0).all()
+    asked = row_hashes(np.vstack([np.ones((1, 3)), NUMBERS[2:], np.zeros((1, 3)), -NUMBERS[:1]]))
+    assert which_seen(asked, seen).tolist() == [False, True, True, False]
+    assert not which_seen(asked, np.array([], dtype=np.uint64)).any()
+
+
+def test_a_part_that_cannot_be_hashed_leaves_nothing_known():
+    assert seen_hashes(NUMBERS, Squares()) is None
+
+
+# --- kept with the model
+
+
+@pytest.mark.parametrize("kind", [WorstClassBooster, InstanceBooster])
+def test_a_fitted_booster_knows_training_and_validation_rows(kind, blobs):
+    X, y = blobs
+    theta = {"theta": 0.5} if kind is WorstClassBooster else {}
+    booster = kind(DecisionTreeClassifier(), n_rounds=2, gamma=0.4995, random_state=0, **theta)
+    booster.fit(X[:60], y[:60], X[60:80], y[60:80])
+    assert which_seen(row_hashes(X), booster.row_hashes_).tolist() == [True] * 80 + [False] * 10
+
+
+def test_a_refused_fit_keeps_the_rows_of_the_earlier_one(blobs):
+    X, y = blobs
+    booster = WorstClassBooster(DecisionTreeClassifier(), 0.5, n_rounds=2, gamma=0.4995, random_state=0).fit(X[:40], y[:40])
+    before = booster.row_hashes_
+    with pytest.raises(WorstClassError):
+        booster.fit(X, y[:-1])
+    assert booster.row_hashes_ is before
+
+
+def test_a_booster_of_a_data_set_knows_nothing_of_its_rows():
+    learner = TorchLearner("mlp", module_options={"hidden": (8,)}, lr=0.05)
+    booster = WorstClassBooster(learner, 0.1, n_rounds=1, gamma=0.4, random_state=0)
+    assert booster.fit(Squares(), np.arange(6) % 2).row_hashes_ is None
+
+
+def test_fingerprints_are_saved_with_the_model_and_mapped_when_it_is_loaded(blobs, tmp_path):
+    X, y = blobs
+    booster = WorstClassBooster(DecisionTreeClassifier(), 0.5, n_rounds=2, gamma=0.4995, random_state=0).fit(X, y)
+    folder = save_model(booster, tmp_path / "model")
+    again = load_model(folder)
+    np.testing.assert_array_equal(again.row_hashes_, booster.row_hashes_)
+    assert isinstance(again.row_hashes_.base, np.memmap)
+    save_model(again, folder)  # in its own place, while it is mapped
+    np.testing.assert_array_equal(load_model(folder).row_hashes_, booster.row_hashes_)
+
+    (folder / "row-hashes.npy").unlink()  # a model may be given away without them
+    without = load_model(folder)
+    assert without.row_hashes_ is None
+    save_model(without, folder)
+    assert not (folder / "row-hashes.npy").exists()
+
+
+def test_no_fingerprints_of_an_older_model_stay_behind(blobs, tmp_path):
+    X, y = blobs
+    booster = WorstClassBooster(DecisionTreeClassifier(), 0.5, n_rounds=2, gamma=0.4995, random_state=0).fit(X, y)
+    save_model(booster, tmp_path)
+    booster.row_hashes_ = None
+    assert load_model(save_model(booster, tmp_path)).row_hashes_ is None
+
+
+@pytest.mark.parametrize("damage", ["not numpy", "another type", "cut off"])
+def test_a_damaged_file_of_fingerprints_is_told(damage, blobs, tmp_path):
+    X, y = blobs
+    booster = WorstClassBooster(DecisionTreeClassifier(), 0.5, n_rounds=2, gamma=0.4995, random_state=0).fit(X, y)
+    file = save_model(booster, tmp_path) / "row-hashes.npy"
+    if damage == "another type":
+        np.save(file, np.zeros((2, 2)))
+    else:
+        file.write_bytes(b"nothing" if damage == "not numpy" else file.read_bytes()[:-9])
+    with pytest.raises(ModelFormatError, match="row-hashes"):
+        load_model(tmp_path)
