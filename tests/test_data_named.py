@@ -464,6 +464,7 @@ def test_thinned_set_names_itself_and_the_files_of_the_whole_one(root):
         (gzip.compress(idx_bytes(np.zeros(30)))[:-9], "damaged or cut short"),
         (idx_bytes(np.zeros((30, 1))), "must begin with 00 00 08 01"),
     ],
+    ids=["too-few", "out-of-range", "cut-short", "wrong-magic"],  # bytes of gzip hold the time: no names for tests
 )
 def test_malformed_labels_are_refused_with_the_file(root, content, message):
     write_idx_set(root / "mnist", MNIST_PREFIXES, SIZES)

@@ -229,7 +229,9 @@ def test_a_fitted_booster_knows_training_and_validation_rows(kind, blobs):
 
 def test_a_refused_fit_keeps_the_rows_of_the_earlier_one(blobs):
     X, y = blobs
-    booster = WorstClassBooster(DecisionTreeClassifier(), 0.5, n_rounds=2, gamma=0.4995, random_state=0).fit(X[:40], y[:40])
+    booster = WorstClassBooster(DecisionTreeClassifier(), 0.5, n_rounds=2, gamma=0.4995, random_state=0).fit(
+        X[:40], y[:40]
+    )
     before = booster.row_hashes_
     with pytest.raises(WorstClassError):
         booster.fit(X, y[:-1])

@@ -23,13 +23,22 @@ from worstclass.baselines.network import DeepEnsemble, NetworkClassifier
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.oco import InstanceBooster
 from worstclass.cli.app import run
-from worstclass.exceptions import ModuleError, ParameterError, UnknownNameError, UnknownOptionError, WorstClassWarning
+from worstclass.exceptions import (
+    BudgetSpentWarning,
+    ModuleError,
+    ParameterError,
+    UnknownNameError,
+    UnknownOptionError,
+    UnmetBoundWarning,
+    WorstClassWarning,
+)
 from worstclass.methods import DEFAULT_EPOCHS, find_method
 
 ROOT = Path(__file__).parents[1]
 NAMES = [method.name for method in list_methods()]
 #: under these names the paper's methods and ours are known to scripts and results
-CONTRACT = "ce wce focal cb ib ib+cb ib+focal la cdt vs boosting naive 0.5-dnn ours".split()
+CONTRACT = ["ce", "wce", "focal", "cb", "ib", "ib+cb", "ib+focal", "la", "cdt", "vs"]
+CONTRACT += ["boosting", "naive", "0.5-dnn", "ours"]
 
 #: small versions of the methods that would take long
 SMALL = {
@@ -147,15 +156,19 @@ def test_ours_and_naive_lower_the_worst_class_of_the_squares_below_that_of_cross
 
 
 def test_half_dnn_is_one_network_that_meets_every_floor():
-    model = built("0.5-dnn", theta=0.8, max_epochs=500).fit(X, Y)  # without a warning
+    # 81% of 40, 30 and 20 rows are no whole rows: what meets a floor is beyond it, and the bound is met too
+    model = built("0.5-dnn", theta=0.81, max_epochs=500).fit(X, Y)
     assert (len(model.members_), model.n_members_used_, model.gamma_) == (1, 1, 0.5)
     (record,) = model.history_
     assert record.edge == 1.0  # exactly: the edge needed is 1
     assert record.phase == "boost"
-    assert all(5 * right >= 4 * rows for right, rows in zip(record.member_correct, record.class_totals, strict=True))
+    pairs = zip(record.member_correct, record.class_totals, strict=True)
+    assert all(100 * right > 81 * rows for right, rows in pairs)
+    assert model.bound_met_
     assert model.n_passes_ == record.epochs < 500
     impossible = built("0.5-dnn", theta=0.99, max_epochs=5)
-    with pytest.warns(WorstClassWarning, match="The budget of 5 passes was spent before round 1 of 1"):
+    spent = pytest.warns(BudgetSpentWarning, match="The budget of 5 passes was spent before round 1 of 1")
+    with spent, pytest.warns(UnmetBoundWarning):
         impossible.fit(X, Y)
     assert (len(impossible.members_), impossible.bound_met_) == (1, False)
 
@@ -310,7 +323,8 @@ def test_every_option_of_every_method_reaches_its_model():
         (
             "ldam-drw",
             {},
-            "Weighted(loss=LDAM(max_margin=0.5, scale=30.0), rule=Deferred(rule=EffectiveNumber(beta=0.9999), after=32))",
+            "Weighted(loss=LDAM(max_margin=0.5, scale=30.0), "
+            "rule=Deferred(rule=EffectiveNumber(beta=0.9999), after=32))",
         ),
     ],
 )
@@ -347,9 +361,9 @@ def test_any_loss_can_be_boosted():
 
 
 def test_an_unknown_method_gets_a_suggestion():
-    with pytest.raises(UnknownNameError, match="'method' parameter of build_method.*Did you mean 'focal'"):
+    with pytest.raises(UnknownNameError, match=r"'method' parameter of build_method.*Did you mean 'focal'"):
         build_method("focall")
-    with pytest.raises(UnknownNameError, match="Did you mean 'ib[+]focal'"):
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'ib\+focal'"):
         find_method("ib+focl")
 
 
@@ -368,7 +382,7 @@ def test_an_unknown_option_gets_a_suggestion(name, option, told):
 
 
 def test_an_unknown_option_of_the_learner_gets_a_suggestion():
-    with pytest.raises(UnknownOptionError, match="TorchLearner has no option 'batchsize'.*Did you mean 'batch_size'"):
+    with pytest.raises(UnknownOptionError, match=r"TorchLearner has no option 'batchsize'.*Did you mean 'batch_size'"):
         build_method("ce", learner={"batchsize": 3})
 
 
@@ -460,7 +474,7 @@ def documented():
 
 
 def test_the_methods_of_the_paper_are_there_under_their_names():
-    assert CONTRACT == NAMES[: len(CONTRACT)]
+    assert NAMES[: len(CONTRACT)] == CONTRACT
     assert len(CONTRACT) == 14  # the paper's 13, and ours
     assert len(set(NAMES)) == len(NAMES)
 

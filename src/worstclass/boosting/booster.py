@@ -14,7 +14,7 @@ from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import VoteDrivenWeights, mending
 from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
-from worstclass.boosting.outcome import UnmetEdge, missed_bound_message
+from worstclass.boosting.outcome import UnmetEdge, UnmetEdgeRecord, missed_bound_message
 from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, EdgeOf, RoundResult
 from worstclass.exceptions import (
     ParameterError,
@@ -76,6 +76,8 @@ class WorstClassBooster(VotingBooster):
     theta_ : the floor of each class.
     gamma_, n_rounds_, eta_ : the values used.
     n_passes_ : passes over the training sample, in all rounds together.
+    unmet_edge_ : the ``UnmetEdgeRecord`` of the round that ended boosting early: its edge, and the classes that blocked
+        it; None where every round reached its edge. It is not kept with a saved model.
 
     Examples
     --------
@@ -87,6 +89,8 @@ class WorstClassBooster(VotingBooster):
     >>> booster.bound_met_
     True
     """
+
+    unmet_edge_: UnmetEdgeRecord | None = None
 
     def __init__(
         self,
@@ -122,14 +126,15 @@ class WorstClassBooster(VotingBooster):
         self.callbacks = callbacks
 
     def _rounds(self, run: BoostingRun) -> Iterator[RoundRecord]:
+        self.unmet_edge_ = None
         finished = yield from self._boost(run)
         if finished:
             yield from self._extend(run)
 
     def _boost(self, run: BoostingRun) -> Generator[RoundRecord, None, bool]:
-        """Run the T rounds of Algorithm 1; return False where they ended early."""
-        hedge = Hedge.start(run.labels.n_classes)
-        for _ in range(run.plan.n_rounds):
+        """Run the T rounds of Algorithm 1, those left of them; return False where they ended early."""
+        hedge = hedge_after(run)
+        for _ in range(len(run.members), run.plan.n_rounds):
             w = hedge.weights
             h = self._weak_learn(run, edge_under(w), run.row_weight(w), "boost")
             if h is None or not h.reached:
@@ -176,6 +181,7 @@ class WorstClassBooster(VotingBooster):
         """Keep what was achieved before a round that could not reach its edge, and tell of it."""
         unmet = UnmetEdge(run, w, failed)
         number, message = run.next_round, unmet.message()
+        self.unmet_edge_ = unmet.record()
         yield from self._keep_first(run, failed, w)
         if run.meter.spent:
             self._warn_of_spent_budget(run, number, stacklevel=5)
@@ -216,6 +222,14 @@ class WorstClassBooster(VotingBooster):
             raise ParameterError(
                 "extend", OWNER, allowed="True, False or how many rounds may be added", got=self.extend
             )
+
+
+def hedge_after(run: BoostingRun) -> Hedge:
+    """Return the state of Hedge after the rounds of a run, so that boosting can go on from them."""
+    hedge = Hedge.start(run.labels.n_classes)
+    for record in run.history:
+        hedge = hedge.update(np.array(record.feedback, dtype=np.bool_), run.plan.eta)
+    return hedge
 
 
 def edge_under(w: FloatArray) -> EdgeOf:

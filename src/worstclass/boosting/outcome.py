@@ -17,6 +17,35 @@ from worstclass.metrics import SELECTION, ClassCounts, ClassReport
 MOST_NAMED = 10
 
 
+@dataclass(frozen=True)
+class BlockingClass:
+    """A class below its floor when the edge of a round was best: right answers, rows, and the floor."""
+
+    label: Any
+    correct: int
+    total: int
+    floor: float
+
+
+@dataclass(frozen=True)
+class UnmetEdgeRecord:
+    """What is kept of a round that could not reach its edge.
+
+    Attributes
+    ----------
+    round : its number, from 1.
+    best_edge, needed_edge : the largest edge that it reached, and the one it had to reach.
+    blocking : the classes below their floor when the edge was best, heaviest first; empty where nothing was trained.
+    budget_spent : whether passes or time were up, so that more of them might have reached it.
+    """
+
+    round: int
+    best_edge: float
+    needed_edge: float
+    blocking: tuple[BlockingClass, ...]
+    budget_spent: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class UnmetEdge:
     """A round that could not reach its edge; ``failed`` is None where its network broke down."""
@@ -42,6 +71,18 @@ class UnmetEdge:
     def blocking_classes(self) -> tuple[Any, ...]:
         """The same classes by name."""
         return tuple(self.run.labels.classes[self.blocking].tolist())
+
+    def record(self) -> UnmetEdgeRecord:
+        """Return what is kept: numbers and names, without the run."""
+        blocking: tuple[BlockingClass, ...] = ()
+        if self.failed is not None:
+            blocking = tuple(self._blocking_class(k, self.failed.judged.correct[k]) for k in self.blocking)
+        needed, spent = self.run.plan.needed_edge, self.run.meter.spent
+        return UnmetEdgeRecord(self.run.next_round, self.best_edge, needed, blocking, spent)
+
+    def _blocking_class(self, k: int, correct: int) -> BlockingClass:
+        labels, floor = self.run.labels, self.run.floors.theta[k]
+        return BlockingClass(labels.classes.tolist()[k], int(correct), int(labels.totals[k]), float(floor))
 
     def message(self) -> str:
         """Say which round failed, why, what blocks it, what is kept and what to do."""

@@ -58,7 +58,8 @@ def rows_at_least(wrong: int, total: int, rate: Fraction, level: float) -> int:
 def rows_if_rate_stays(wrong: int, total: int, rate: Fraction, level: float) -> int | None:
     """Return how many more rows would bring the p-value to ``level`` if the share of errors stays, rounded up to rows.
 
-    None where no number does, because the share observed is ``rate`` or more, or because there is no row yet.
+    So many are enough; now and then, since errors come in whole rows, somewhat fewer would be. None where no number is
+    enough, because the share observed is ``rate`` or more, or because there is no row yet.
 
     Examples
     --------

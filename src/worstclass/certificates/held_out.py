@@ -136,7 +136,8 @@ def _judged(row: ClassLimit, floor: Fraction, p: float, proven: bool, delta: flo
 
 
 def _classes(model: Any, X: Any, y: Any) -> npt.NDArray[Any]:
-    if isinstance(model, type) or not callable(getattr(model, "predict", None)) or is_regressor(model):
+    predicts = not isinstance(model, type) and callable(getattr(model, "predict", None))
+    if not predicts or (isinstance(model, BaseEstimator) and is_regressor(model)):
         raise ParameterError("model", OWNER, allowed="a fitted classifier, with a method predict", got=model)
     try:
         classes = np.asarray(model.classes_)

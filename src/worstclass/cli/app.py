@@ -41,8 +41,17 @@ class Start(StrEnum):
     WARM = "warm"
 
 
-Data = Annotated[str, typer.Argument(help="A data set's name (artificial-balanced, ...) or the path of a CSV file.")]
-Target = Annotated[str | None, typer.Option(help="Column of the labels, for a CSV file.")]
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A data set's name (see: worstclass datasets), or the path of a CSV, Parquet or npz file or a "
+        "folder of images."
+    ),
+]
+Target = Annotated[str | None, typer.Option(help="Column of the labels, for a table.")]
+Root = Annotated[Path | None, typer.Option(help="Folder with the files of named data sets (WORSTCLASS_DATA).")]
+ImageSize = Annotated[int | None, typer.Option(help="Bring images to this many pixels a side.", min=1)]
+SkipCorrupt = Annotated[bool, typer.Option("--skip-corrupt", help="Leave out images that cannot be read.")]
 Seed = Annotated[int, typer.Option(help="Fixes everything random.", min=0)]
 
 
@@ -70,7 +79,12 @@ def fit(
         typer.Option(help="Accuracy floor: 0.8, or class=0.95 (repeat it; 'others' stands for the rest)."),
     ] = None,
     target: Target = None,
-    network: Annotated[str | None, typer.Option(help="Train this network (mlp) instead of the data's default.")] = None,
+    root: Root = None,
+    image_size: ImageSize = None,
+    skip_corrupt: SkipCorrupt = False,
+    network: Annotated[
+        str | None, typer.Option(help="Train this network (mlp, cnn-small, ...), not the data's default.")
+    ] = None,
     gamma: Annotated[float | None, typer.Option(help="Edge beyond one half that each round must reach.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Number of rounds T.", min=1)] = None,
     extend: Annotated[int | None, typer.Option(help="Rounds that may be added after T (default: T).", min=0)] = None,
@@ -108,6 +122,7 @@ def fit(
         learner={"lr": lr, "batch_size": batch_size, "start": None if start is None else start.value},
         val_share=val_share,
         test_share=test_share,
+        reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},
         max_test_rows=max_test_rows,
         seed=seed,
         quiet=quiet,
@@ -121,6 +136,9 @@ def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a model.")],
     data: Data,
     target: Target = None,
+    root: Root = None,
+    image_size: ImageSize = None,
+    skip_corrupt: SkipCorrupt = False,
     max_test_rows: Annotated[
         int, typer.Option(help="Test on at most so many rows of a named data set.", min=1)
     ] = 10_000,
@@ -130,7 +148,15 @@ def evaluate(
     """Report the error of every class on a data set's test rows, or on all rows of a file."""
     from worstclass.cli.evaluate import evaluate_command
 
-    evaluate_command(model, data, target=target, max_test_rows=max_test_rows, seed=seed, as_json=json)
+    evaluate_command(
+        model,
+        data,
+        target=target,
+        reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},
+        max_test_rows=max_test_rows,
+        seed=seed,
+        as_json=json,
+    )
 
 
 @app.command()
@@ -138,6 +164,9 @@ def certify(
     model: Annotated[Path, typer.Argument(help="Folder of a model.")],
     data: Data,
     target: Target = None,
+    root: Root = None,
+    image_size: ImageSize = None,
+    skip_corrupt: SkipCorrupt = False,
     delta: Annotated[float, typer.Option(help="Probability with which the promise may fail.")] = 0.05,
     require: Annotated[
         list[str] | None,
@@ -160,6 +189,7 @@ def certify(
         model,
         data,
         target=target,
+        reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},
         delta=delta,
         require=require or [],
         max_rows=max_rows,
@@ -198,6 +228,9 @@ def compare(
         typer.Option(help="Accuracy floor for the methods that have one: 0.8, or class=0.95 (repeat it)."),
     ] = None,
     target: Target = None,
+    root: Root = None,
+    image_size: ImageSize = None,
+    skip_corrupt: SkipCorrupt = False,
     network: Annotated[str | None, typer.Option(help="Network of all methods that train one.")] = None,
     gamma: Annotated[float | None, typer.Option(help="For the methods whose rounds follow from it.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate of the networks.")] = None,
@@ -225,6 +258,7 @@ def compare(
         learner={"lr": lr, "batch_size": batch_size},
         val_share=val_share,
         test_share=test_share,
+        reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},
         max_test_rows=max_test_rows,
         overwrite=overwrite,
         quiet=quiet,

@@ -32,6 +32,7 @@ def certify_command(
     data: str,
     *,
     target: str | None,
+    reading: dict[str, Any],
     delta: float,
     require: Sequence[str],
     max_rows: int,
@@ -42,7 +43,7 @@ def certify_command(
     """Load a model, certify it on held-out rows, show the certificate; return the exit code."""
     booster = load_model(model, keep_in_memory=False)
     floors = parse_require(require, booster.classes_.tolist())
-    name, rows = _held_out_rows(data, target, seed)
+    name, rows = _held_out_rows(data, target, seed, **reading)
     part = at_most(rows, max_rows, seed) if is_named(data) else rows
     certificate = certify(booster, part.X, part.y, delta=delta, require=floors, force=force)
     if as_json:
@@ -81,25 +82,27 @@ def _number(text: str) -> float:
         raise ParameterError("--require", "certify", allowed=allowed, got=text) from None
 
 
-def _held_out_rows(data: str, target: str | None, seed: int) -> tuple[str, Part]:
+def _held_out_rows(
+    data: str, target: str | None, seed: int, *, root: Path | None, image_size: int | None, skip_corrupt: bool
+) -> tuple[str, Part]:
     """Return the calibration part of a data set, else its test part; or all rows of data without parts."""
     if is_named(data):
         if target is not None:
             allowed = "left out for a named data set, which has labels"
             raise ParameterError("--target", "certify", allowed=allowed, got=target)
-        splits = load_dataset(data, seed=seed)
+        splits = load_dataset(data, root, seed=seed)
         parts = {"cal": splits.cal, "test": splits.test}
         found = [(name, part) for name in HELD_OUT if (part := parts[name]) is not None]
     else:
-        found = _rows_of_path(data, target)
+        found = _rows_of_path(data, target, image_size=image_size, skip_corrupt=skip_corrupt)
     if not found:
         raise DatasetError(f"{data!r} has neither a calibration nor a test part. A certificate needs held-out rows.")
     return found[0]
 
 
-def _rows_of_path(data: str, target: str | None) -> list[tuple[str, Part]]:
+def _rows_of_path(data: str, target: str | None, **pictures: Any) -> list[tuple[str, Part]]:
     if target is None and Path(data).suffix.lower() in TABLE_SUFFIXES:
         allowed = "the column of the labels when DATA is a table"
         raise ParameterError("--target", "certify", allowed=allowed, got=None)
-    parts = read_source(data, target=target).parts
+    parts = read_source(data, target=target, **pictures).parts
     return [(name, parts[name]) for name in (*HELD_OUT, "all") if name in parts]

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from worstclass.cli.learners import network_options
 from worstclass.cli.sources import at_most, is_named, load_splits
 from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
@@ -47,6 +48,7 @@ class CompareRequest:
     learner: dict[str, Any]
     val_share: float
     test_share: float
+    reading: dict[str, Any]
     max_test_rows: int
     overwrite: bool
     quiet: bool
@@ -72,7 +74,14 @@ def compare_command(request: CompareRequest) -> bool:
 
 def _loader(request: CompareRequest) -> Any:
     def load(seed: int) -> Splits:
-        splits = load_splits(request.data, request.target, val=_val_share(request), test=request.test_share, seed=seed)
+        splits = load_splits(
+            request.data,
+            request.target,
+            val=_val_share(request),
+            test=request.test_share,
+            seed=seed,
+            **request.reading,
+        )
         test = None if splits.test is None else at_most(splits.test, request.max_test_rows, seed)
         return replace(splits, test=test)
 
@@ -85,9 +94,8 @@ def _val_share(request: CompareRequest) -> float:
 
 def _plan(request: CompareRequest, example: Splits) -> ComparisonPlan:
     paper = named_dataset(request.data).settings if is_named(request.data) else {}
-    learner = {**paper.get("learner", {"standardize": True})}
-    learner |= {name: value for name, value in request.learner.items() if value is not None}
-    network = learner.pop("module", "mlp")
+    learner = network_options(request.data, example.train.X, request.network or _network(paper), request.learner) or {}
+    network = learner.pop("module")
     methods = methods_for(request.methods, example)
     needs_theta = any(find_method(name).needs_theta for name in methods)
     gamma = paper.get("booster", {}).get("gamma", "auto") if request.gamma is None else request.gamma
@@ -97,13 +105,18 @@ def _plan(request: CompareRequest, example: Splits) -> ComparisonPlan:
         methods=methods,
         seeds=tuple(range(request.n_seeds)),
         budget=Budget(epochs) if request.budget is None else Budget.parse(request.budget),
-        network=request.network or network,
+        network=network,
         learner=learner,
         theta=parse_theta(request.theta, request.data, example, owner="compare") if needs_theta else None,
         gamma=gamma,
         select_on=request.select_on,
         data_settings=_data_settings(request),
     )
+
+
+def _network(paper: Any) -> str | None:
+    """Return the network of a table without settings of its own; other data have theirs by default."""
+    return None if paper.get("learner") else "mlp"
 
 
 def _data_settings(request: CompareRequest) -> dict[str, Any]:

@@ -16,11 +16,18 @@ from worstclass.persistence import load_model
 
 
 def evaluate_command(
-    model: Path, data: str, *, target: str | None, max_test_rows: int, seed: int, as_json: bool
+    model: Path,
+    data: str,
+    *,
+    target: str | None,
+    reading: dict[str, Any],
+    max_test_rows: int,
+    seed: int,
+    as_json: bool,
 ) -> None:
     """Load a model and report its class-wise errors, one member in memory at a time."""
     booster = load_model(model, keep_in_memory=False)
-    rows = load_rows(data, target, seed=seed)
+    rows = load_rows(data, target, seed=seed, **reading)
     part = at_most(rows, max_test_rows, seed) if is_named(data) else rows
     labels = known_labels(part.X, part.y, booster.classes_, "the target column")
     report = class_report(

@@ -11,21 +11,18 @@ from typing import Any
 from rich.console import Console
 
 from worstclass.boosting.booster import WorstClassBooster
+from worstclass.cli.learners import default_learner
 from worstclass.cli.progress import RichProgress
 from worstclass.cli.sources import at_most, is_named, load_splits
 from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
-from worstclass.exceptions import DatasetError, ParameterError, WorstClassWarning
+from worstclass.exceptions import WorstClassWarning
 from worstclass.experiments.run import RunResult
-from worstclass.learners.base import WeakLearner
 from worstclass.metrics import ClassReport, class_report
 from worstclass.persistence import save_model
 from worstclass.report.figures import class_weight_figure, save_figure
 from worstclass.report.summary import markdown_report, verdict
-
-#: categories that scikit-learn's histogram gradient boosting takes in one column
-MOST_CATEGORIES = 255
 
 
 @dataclass(frozen=True)
@@ -41,6 +38,7 @@ class FitRequest:
     learner: dict[str, Any]
     val_share: float
     test_share: float
+    reading: dict[str, Any]
     max_test_rows: int
     seed: int
     quiet: bool
@@ -50,9 +48,13 @@ def fit_command(request: FitRequest) -> bool:
     """Fit, write, report; return whether the bound is met."""
     console = Console()
     request.out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
-    _refuse_idle_options(request)
     splits = load_splits(
-        request.data, request.target, val=request.val_share, test=request.test_share, seed=request.seed
+        request.data,
+        request.target,
+        val=request.val_share,
+        test=request.test_share,
+        seed=request.seed,
+        **request.reading,
     )
     booster = _booster(request, splits)
     started = time.perf_counter()
@@ -93,52 +95,13 @@ def _fit(booster: WorstClassBooster, splits: Splits) -> bool:
     return False
 
 
-def _refuse_idle_options(request: FitRequest) -> None:
-    """Refuse options of a network where none is trained, instead of ignoring them."""
-    given = [f"--{name.replace('_', '-')}" for name, value in request.learner.items() if value is not None]
-    if given and request.network is None and not is_named(request.data):
-        allowed = "left out unless a network is trained"
-        raise ParameterError(", ".join(given), "fit", allowed=allowed, got=request.data, hint="Add --network mlp.")
-
-
 def _booster(request: FitRequest, splits: Splits) -> WorstClassBooster:
     paper = named_dataset(request.data).settings if is_named(request.data) else {}
-    if request.network is None and not paper:
-        _refuse_many_categories(splits.train.X)
+    learner = default_learner(request.data, splits.train.X, request.network, request.learner)
     given = {name: value for name, value in request.booster.items() if value is not None}
-    settings = {
-        "theta": parse_theta(request.theta, request.data, splits, owner="fit"),
-        "random_state": request.seed,
-        **given,
-    }
-    return WorstClassBooster(_learner(request, paper.get("learner")), **{**paper.get("booster", {}), **settings})
-
-
-def _learner(request: FitRequest, paper: Any) -> WeakLearner:
-    given = {name: value for name, value in request.learner.items() if value is not None}
-    if request.network is None and paper is None:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        from worstclass.learners.sklearn_learner import SklearnLearner
-
-        # no early stopping: capacity grows only as far as the edge asks
-        return SklearnLearner(HistGradientBoostingClassifier(categorical_features="from_dtype", early_stopping=False))
-    from worstclass.learners.torch_learner import TorchLearner
-
-    defaults = dict(paper or {"standardize": True})
-    if request.network is not None:
-        defaults["module"] = request.network
-    return TorchLearner(**{**defaults, **given})
-
-
-def _refuse_many_categories(X: Any) -> None:
-    """Refuse text columns that tell nearly every row apart (names, ids, dates): trees take at most 255 categories."""
-    many = [name for name in X.columns if X[name].dtype == "category" and X[name].nunique() > MOST_CATEGORIES]
-    if many:
-        raise DatasetError(
-            f"Columns of text with more than {MOST_CATEGORIES} different values: {many}. Leave them out of the file if "
-            "they are names, ids or dates, or turn them into numbers."
-        )
+    theta = parse_theta(request.theta, request.data, splits, owner="fit")
+    settings = {"theta": theta, "random_state": request.seed, **given}
+    return WorstClassBooster(learner, **{**paper.get("booster", {}), **settings})
 
 
 def _result(request: FitRequest, splits: Splits, booster: WorstClassBooster, seconds: float) -> RunResult:

@@ -30,6 +30,7 @@ def load_splits(
     seed: int,
     image_size: int | None = None,
     skip_corrupt: bool = False,
+    root: Path | None = None,
 ) -> Splits:
     """Load a named data set as it is split, or split the rows of a file or folder that has no splits of its own."""
     if is_named(data):
@@ -40,17 +41,23 @@ def load_splits(
                 allowed="left out for a named data set, which is split already",
                 got=data,
             )
-        return load_dataset(data, seed=seed)
+        return load_dataset(data, root, seed=seed)
     return _read(data, target, image_size, skip_corrupt).splits(val=val, test=test, seed=seed)
 
 
 def load_rows(
-    data: str, target: str | None, *, seed: int, image_size: int | None = None, skip_corrupt: bool = False
+    data: str,
+    target: str | None,
+    *,
+    seed: int,
+    image_size: int | None = None,
+    skip_corrupt: bool = False,
+    root: Path | None = None,
 ) -> Part:
     """Load the test rows of a named data set or of a folder with splits, or all rows of a file."""
     if not is_named(data):
         return _read(data, target, image_size, skip_corrupt).test_rows()
-    test = load_dataset(data, seed=seed).test
+    test = load_dataset(data, root, seed=seed).test
     if test is None:
         raise DatasetError(f"The data set {data!r} has no test rows.")
     return test

@@ -55,12 +55,12 @@ def meet_quotas(problem: OffsetProblem, quota: IntArray, start: FloatArray) -> V
 
     Examples
     --------
-    >>> problem = OffsetProblem(np.array([[3.0, 0.0], [1.0, 0.0], [2.0, 0.0]]), np.array([0, 1, 1]), np.array([1, 2]))
+    >>> problem = OffsetProblem.of(np.array([[3.0, 0.0], [1.0, 0.0], [2.0, 0.0]]), np.array([0, 1, 1]))
     >>> meet_quotas(problem, np.array([1, 2]), np.zeros(2))
     Verdict(offsets=array([-2.5,  0. ]), proven=True)
     """
     active = np.flatnonzero(quota > 0)
-    v = np.full(problem.n_classes, -4 * float(np.abs(problem.scores).max()) - 1)
+    v = np.full(problem.n_classes, -8 * problem.n_classes * problem.largest)
     if len(active) < 2:
         v[active] = 0.0
         return Verdict(v, proven=True)
@@ -83,7 +83,7 @@ def least_shortfall(problem: OffsetProblem) -> LeastShortfall:
     """Find offsets with the smallest possible largest shortfall, by bisection over all values it can have."""
     values, missing, total = _possible_shortfalls(problem)
     best = np.zeros(problem.n_classes)
-    low, high = -1, int(np.searchsorted(values, problem.merit(problem.correct(best)).worst))
+    low, high = -1, int(np.searchsorted(values, problem.merit_of(best).worst))
     all_proven = True
     while high - low > 1:
         middle = (low + high) // 2
@@ -93,7 +93,7 @@ def least_shortfall(problem: OffsetProblem) -> LeastShortfall:
             low, all_proven = middle, all_proven and proven
         else:
             best = offsets
-            high = min(middle, int(np.searchsorted(values, problem.merit(problem.correct(best)).worst)))
+            high = min(middle, int(np.searchsorted(values, problem.merit_of(best).worst)))
     return LeastShortfall(best, int(missing[high]), int(total[high]), all_proven)
 
 
@@ -103,9 +103,9 @@ def _nearest_rows(
     """Choose for each class the rows nearest to being right; return what they constrain, and F(offsets)."""
     policy, needed = np.empty((len(active), len(active))), np.empty(len(active))
     for place, k in enumerate(active):
-        distance = (problem.gaps[k] + offsets).max(axis=1)
+        distance = (problem.gaps_by_class[k] + offsets).max(axis=1)
         chosen = np.argpartition(distance, quota[k] - 1)[: quota[k]]
-        policy[place] = problem.gaps[k][chosen].max(axis=0)[active]
+        policy[place] = problem.gaps_by_class[k][chosen].max(axis=0)[active]
         needed[place] = distance[chosen[-1]]
     return policy, needed
 

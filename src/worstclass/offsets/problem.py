@@ -37,17 +37,17 @@ class Merit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OffsetProblem:
-    """Rows for which offsets are sought.
+    """Rows for which offsets are sought, sorted by class.
 
     Parameters
     ----------
     scores : shape (n, K), finite.
-    target : class indices, shape (n,).
-    quota : shape (K,), 0 for a class without a row.
+    target : class indices, ascending, shape (n,).
+    quota : how many rows of each class should be right, at most as many as there are; shape (K,).
 
     Examples
     --------
-    >>> problem = OffsetProblem(np.array([[3.0, 0.0], [1.0, 0.0], [2.0, 0.0]]), np.array([0, 1, 1]), np.array([1, 2]))
+    >>> problem = OffsetProblem.of(np.array([[3.0, 0.0], [1.0, 0.0], [2.0, 0.0]]), np.array([0, 1, 1]))
     >>> problem.merit(problem.correct(np.zeros(2)))
     Merit(worst=1.0, missing=2, wrong=2)
     >>> problem.merit(problem.correct(np.array([0.0, 2.5])))
@@ -57,6 +57,13 @@ class OffsetProblem:
     scores: FloatArray
     target: IntArray
     quota: IntArray
+
+    @classmethod
+    def of(cls, scores: FloatArray, target: IntArray, quota: IntArray | None = None) -> OffsetProblem:
+        """Sort the rows, and limit the quotas to what there is; without any, every row should be right."""
+        order = np.argsort(target, kind="stable")
+        totals = np.bincount(target, minlength=scores.shape[1])
+        return cls(scores[order], target[order], totals if quota is None else np.minimum(quota, totals))
 
     @property
     def n_classes(self) -> int:
@@ -69,20 +76,27 @@ class OffsetProblem:
         return np.bincount(self.target, minlength=self.n_classes)
 
     @cached_property
+    def largest(self) -> float:
+        """The largest score, by size; 1 where all are 0."""
+        return float(np.abs(self.scores).max()) or 1.0
+
+    @property
     def tolerance(self) -> float:
         """Differences of scores up to this one count as none."""
-        return float(np.abs(self.scores).max()) * RESOLUTION or RESOLUTION
+        return self.largest * RESOLUTION
 
     @cached_property
-    def gaps(self) -> list[FloatArray]:
-        """For each class k, by how much the scores of its rows exceed their score of k; -inf for k itself."""
-        found = []
-        for k in range(self.n_classes):
-            rows = self.scores[self.target == k]
-            gap = rows - rows[:, k, None]
-            gap[:, k] = -np.inf
-            found.append(gap)
-        return found
+    def gaps(self) -> FloatArray:
+        """By how much each score of a row exceeds that of its own class; -inf for its own class. Shape (n, K)."""
+        rows = np.arange(len(self.target))
+        gaps = self.scores - self.scores[rows, self.target][:, None]
+        gaps[rows, self.target] = -np.inf
+        return gaps
+
+    @cached_property
+    def gaps_by_class(self) -> list[FloatArray]:
+        """Return the gaps of the rows of each class."""
+        return np.split(self.gaps, np.cumsum(self.totals)[:-1])
 
     def correct(self, offsets: FloatArray) -> IntArray:
         """Count the right rows of each class; a tie goes to the first class, as in ``numpy.argmax``."""
@@ -93,6 +107,10 @@ class OffsetProblem:
         missing = np.maximum(self.quota - correct, 0)
         worst = (missing / np.maximum(self.totals, 1)).max()
         return Merit(float(worst), int(missing.sum()), int(self.totals.sum() - correct.sum()))
+
+    def merit_of(self, offsets: FloatArray) -> Merit:
+        """Judge offsets."""
+        return self.merit(self.correct(offsets))
 
     def relaxed(self, missing: int, total: int) -> IntArray:
         """Return the quotas less a share ``missing / total`` of each class, rounded so that no class exceeds it."""

@@ -12,6 +12,9 @@ from worstclass.offsets.feasibility import least_shortfall
 from worstclass.offsets.potentials import FloatArray, max_cycle_mean, nearest_to_zero
 from worstclass.offsets.problem import Merit, OffsetProblem
 
+#: a share of the largest score: as far as this, offsets may always go into a cell that begins at zero
+NEAR = 2.0**-20
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -53,14 +56,13 @@ def best_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     >>> solution.offsets, solution.merit, solution.merit_of_zero.worst
     (array([ 1.25, -1.25]), Merit(worst=0.3333333333333333, missing=1, wrong=1), 1.0)
     """
-    totals = np.bincount(target, minlength=scores.shape[1])
-    problem = OffsetProblem(scores, target, totals if quota is None else np.minimum(quota, totals))
+    problem = OffsetProblem.of(scores, target, quota)
     zero = np.zeros(problem.n_classes)
-    at_zero = problem.merit(problem.correct(zero))
+    at_zero = problem.merit_of(zero)
     first = least_shortfall(problem)
     least = problem.relaxed(first.missing, first.total)
     found = [placed(problem, descend(problem, least, start)) for start in starts(problem, least, first.offsets)]
-    merits = [problem.merit(problem.correct(offsets)) for offsets in found]
+    merits = [problem.merit_of(offsets) for offsets in found]
     best = min(range(len(found)), key=lambda i: (merits[i], float(np.abs(found[i]).max())))
     if at_zero <= merits[best]:
         return Solution(zero, at_zero, at_zero, first.proven)
@@ -74,17 +76,15 @@ def placed(problem: OffsetProblem, offsets: FloatArray) -> FloatArray:
     if len(active) < 2:
         return offsets
     margin = -max_cycle_mean(bounds[np.ix_(active, active)])
-    distance = float(bounds.max())
-    if distance <= 0:
-        return np.zeros(problem.n_classes)
+    distance = max(float(bounds.max()), problem.largest * NEAR)
     moved = nearest_to_zero(bounds + min(margin, distance))
-    return moved if problem.merit(problem.correct(moved)) <= problem.merit(problem.correct(offsets)) else offsets
+    return moved if problem.merit_of(moved) <= problem.merit_of(offsets) else offsets
 
 
 def _bounds_of_right_rows(problem: OffsetProblem, offsets: FloatArray) -> FloatArray:
     """Return G with ``b_k - b_j > G[k, j]`` where the rows that are right now stay right."""
     bounds = np.full((problem.n_classes, problem.n_classes), -np.inf)
-    for k, gaps in enumerate(problem.gaps):
+    for k, gaps in enumerate(problem.gaps_by_class):
         right = (gaps + (offsets - offsets[k]) < 0).all(axis=1)
         if right.any():
             bounds[k] = gaps[right].max(axis=0)

@@ -74,7 +74,7 @@ _BATCHES = {
     "cifar10": {"train": [file.name for file in _TEN_FILES[:5]], "test": ["test_batch"]},
     "cifar100": {"train": ["train"], "test": ["test"]},
 }
-_LEARNER = {"module": "resnet32", "batch_size": 512}
+_LEARNER = {"module": "resnet32", "batch_size": 512, "augment": "crop-flip"}
 
 
 def _load(

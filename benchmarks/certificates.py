@@ -1,0 +1,196 @@
+"""Do the promises of a certificate hold, and how often does it prove what is true? And what do fingerprints cost?
+
+    python benchmarks/certificates.py --json docs/results/certificates.json
+
+The true class errors are set, so that every promise can be checked. Each repetition draws the errors of every class
+anew and makes limits and verdicts with the functions that `certify` uses. A promise at delta = 0.05 may fail in at most
+5% of the repetitions. `tests/test_certificate_simulations.py` runs the same functions with fewer repetitions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.datasets import load_digits
+from sklearn.tree import DecisionTreeClassifier
+
+from worstclass import TorchLearner, WorstClassBooster
+from worstclass.certificates.binomial import p_value, upper_limit
+from worstclass.certificates.multiple import step_down, step_up
+from worstclass.experiments.run import Provenance
+from worstclass.fingerprints import row_hashes
+
+DELTA = 0.05
+REPETITIONS = 20_000
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True errors and calibration rows of the classes, and the floor that is wanted of all."""
+
+    name: str
+    errors: tuple[float, ...]
+    n_rows: tuple[int, ...]
+    floor: float
+
+    @property
+    def misses(self) -> npt.NDArray[np.bool_]:
+        """Which classes truly miss the floor: their error is 1 - floor or more."""
+        return np.array(self.errors) >= 1 - self.floor - 1e-12
+
+    def draw(self, repetitions: int, rng: np.random.Generator) -> IntArray:
+        """Draw wrong rows of each class, shape (repetitions, K)."""
+        return rng.binomial(self.n_rows, self.errors, size=(repetitions, len(self.errors)))
+
+
+def truth(name: str, n_classes: int, n_rows: int, floor: float, missing: int, good: float = 0.02) -> Truth:
+    """Make a truth of equal classes, ``missing`` of them exactly at the edge of the floor, where proofs err most."""
+    errors = (1 - floor,) * missing + (good,) * (n_classes - missing)
+    return Truth(name, errors, (n_rows,) * n_classes, floor)
+
+
+def tables(case: Truth, wrong: IntArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return limits at a level and p-values of the floor, worked out once for each possible count."""
+    limits, p_values = np.empty(wrong.shape), np.empty(wrong.shape)
+    for n in set(case.n_rows):
+        columns = np.flatnonzero(np.array(case.n_rows) == n)
+        counts = np.arange(n + 1)
+        limits[:, columns] = upper_limit(counts, n, level)[wrong[:, columns]]
+        p_values[:, columns] = p_value(counts, n, 1 - case.floor)[wrong[:, columns]]
+    return limits, p_values
+
+
+def failures(case: Truth, repetitions: int, rng: np.random.Generator, delta: float = DELTA) -> dict[str, float]:
+    """Return the share of the repetitions in which each promise fails; none may exceed delta but the last two.
+
+    Those are what would be promised without a share of delta for each class: they show that the check can fail.
+    """
+    wrong = case.draw(repetitions, rng)
+    limits, p_values = tables(case, wrong, delta / len(case.errors))
+    alone, _ = tables(case, wrong, delta)
+    errors = np.array(case.errors)
+    limit_fails = (limits < errors).any(axis=1)
+    proven = step_up(p_values, delta)
+    false = (proven & case.misses).any(axis=1)
+    shares = {
+        "limits of all classes": limit_fails,
+        "limit of the worst class alone": alone.max(axis=1) < errors.max(),
+        "classes called proven": false,
+        "classes called proven, Holm's rule": (step_down(p_values, delta) & case.misses).any(axis=1),
+        "floors and limits of a proven certificate": false | (proven.all(axis=1) & limit_fails),
+        "limits without the share for each class": (alone < errors).any(axis=1),
+        "classes proven at delta each": ((p_values <= delta) & case.misses).any(axis=1),
+    }
+    return {name: float(failed.mean()) for name, failed in shares.items()}
+
+
+def power(case: Truth, repetitions: int, rng: np.random.Generator, delta: float = DELTA) -> dict[str, float]:
+    """Return how often all floors are proven, which are all true, by each rule."""
+    assert not case.misses.any()
+    _, p_values = tables(case, case.draw(repetitions, rng), delta)
+    rules = {
+        "each at delta / K": p_values <= delta / len(case.errors),
+        "Holm": step_down(p_values, delta),
+        "Hochberg (used)": step_up(p_values, delta),
+    }
+    return {name: float(proven.all(axis=1).mean()) for name, proven in rules.items()}
+
+
+def truths() -> list[Truth]:
+    cases = []
+    for n_classes in (2, 10, 100):
+        for n_rows, floor in ((5, 0.5), (50, 0.8), (500, 0.8)):
+            for missing in sorted({1, 2, n_classes}):
+                name = f"K = {n_classes}, {n_rows} rows, floor {floor}, {missing} at its edge"
+                cases.append(truth(name, n_classes, n_rows, floor, missing))
+    unequal = (5, 5, 5, 20, 20, 60, 60, 200, 200, 1000)
+    cases.append(Truth("K = 10, 5 to 1000 rows, floor 0.5, all at its edge", (0.5,) * 10, unequal, 0.5))
+    return cases
+
+
+def power_cases() -> list[Truth]:
+    return [
+        Truth(f"K = {K}, {n} rows, true error {error}, floor 0.8", (error,) * K, (n,) * K, 0.8)
+        for K, n, error in ((2, 50, 0.08), (10, 50, 0.05), (10, 100, 0.1), (100, 100, 0.07), (100, 200, 0.1))
+    ]
+
+
+def hash_seconds(repeats: int = 3) -> dict[str, float]:
+    """Return the CPU time of hashing 60,000 images of 28 x 28, the least of some repeats."""
+    images = np.random.default_rng(0).integers(0, 256, size=(60_000, 784), dtype=np.uint8)
+    seconds: dict[str, float] = {}
+    for name, X in (("uint8", images), ("float32", images.astype(np.float32)), ("float64", images.astype(np.float64))):
+        times = []
+        for _ in range(repeats):
+            started = time.process_time()
+            row_hashes(X)
+            times.append(time.process_time() - started)
+        seconds[f"60,000 x 784, {name}"] = round(min(times), 3)
+    return seconds
+
+
+def hash_shares() -> dict[str, float]:
+    """Return the share of a fit's CPU time that hashing its rows takes, for fits as short as they come."""
+    images = np.random.default_rng(0).integers(0, 256, size=(10_000, 784), dtype=np.uint8)
+    one_pass = TorchLearner("mlp", module_options={"hidden": (64,)}, max_epochs=1)
+    cases = {
+        "digits, 1,797 x 64, rounds of trees": (load_digits().data, load_digits().target, DecisionTreeClassifier()),
+        "10,000 x 784, one pass of a small MLP": (images, np.arange(len(images)) % 10, one_pass),
+    }
+    shares = {}
+    for name, (X, y, learner) in cases.items():
+        rounds = {} if learner is not one_pass else {"n_rounds": 1, "extend": False}
+        booster = WorstClassBooster(learner, 0.0 if rounds else 0.9, random_state=0, **rounds)
+        started = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            booster.fit(X, y)
+        fitted = time.process_time()
+        row_hashes(X)
+        shares[name] = round((time.process_time() - fitted) / (fitted - started), 4)
+    return shares
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--json", help="also write the figures to this file")
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(0)
+    levels = {case.name: failures(case, arguments.repetitions, rng) for case in truths()}
+    powers = {case.name: power(case, arguments.repetitions, rng) for case in power_cases()}
+    worst = {name: max(found[name] for found in levels.values()) for name in next(iter(levels.values()))}
+    print(f"largest share of failures over {len(levels)} truths, delta = {DELTA}, {arguments.repetitions} repetitions:")
+    for name, share in worst.items():
+        print(f"  {share:.4f}  {name}")
+    for name, found in powers.items():
+        print(f"{name}: " + ", ".join(f"{rule} {share:.3f}" for rule, share in found.items()))
+    seconds, shares = hash_seconds(), hash_shares()
+    print(f"fingerprints, CPU seconds: {seconds}\nfingerprints, share of fit: {shares}")
+    if arguments.json:
+        record = {
+            "delta": DELTA,
+            "repetitions": arguments.repetitions,
+            "seed": 0,
+            "largest_failures": worst,
+            "failures": levels,
+            "power": powers,
+            "hash_cpu_seconds": seconds,
+            "hash_share_of_fit": shares,
+            "provenance": Provenance.collect().model_dump(),
+        }
+        with open(arguments.json, "w") as file:  # noqa: PTH123
+            json.dump(record, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()

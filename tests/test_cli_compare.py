@@ -1,0 +1,264 @@
+"""``worstclass compare`` as a user runs it: named data and files in, cells and tables out, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from worstclass.cli.app import run
+from worstclass.experiments import compare
+from worstclass.experiments.cells import CellResult
+from worstclass.experiments.comparison import Comparison
+
+ROOT = Path(__file__).parents[1]
+SQUARES = ["compare", "artificial-balanced", "--seeds", "2", "--budget", "epochs=3", "--max-test-rows", "500"]
+PATIENTS = ["compare", "patients.csv", "--target", "diagnosis", "--seeds", "2", "--out", "table"]
+WRITTEN = ["comparison.csv", "comparison.json", "comparison.md", "comparison.png"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder with a table of patients: a number with gaps, a category, and labels that are text."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = ["age,ward,diagnosis"]
+    for i in range(120):
+        ill = i % 3 == 0
+        age = "" if i % 7 == 0 else f"{rng.normal(50 + 25 * ill, 5):.1f}"
+        lines.append(
+            f"{age},{rng.choice(['north', 'west'] if ill else ['east', 'west'])},{'malignant' if ill else 'benign'}"
+        )
+    Path("patients.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def table_of(shown):
+    """The lines of the printed table: from its heads to the first line that was written."""
+    return re.search(r"^rank .*?(?=^written)", shown, re.MULTILINE | re.DOTALL).group()
+
+
+def test_named_data_end_to_end_and_the_second_run_reuses_every_cell(here, capsys):
+    command = [*SQUARES, "--methods", "ce,naive,ours", "--out", "squares"]
+    assert run(command) == 0
+    first = capsys.readouterr().out
+    assert "[1 of 6] ce, seed 0: started" in first
+    assert re.search(r"\[6 of 6\] ours, seed 1: finished, worst-class test error [\d.]+%, 3 passes, \d+ s", first)
+    assert sorted(file.name for file in Path("squares").iterdir()) == ["cells", *WRITTEN]
+    cells = sorted(Path("squares/cells").iterdir())
+    assert [file.name for file in cells] == [f"{name}-seed{s}.json" for name in ("ce", "naive", "ours") for s in (0, 1)]
+    # the printed table is the comparison of the cells
+    comparison = Comparison.from_results([CellResult.read(file) for file in cells])
+    assert comparison == Comparison.model_validate_json(Path("squares/comparison.json").read_text())
+    lines = table_of(first).splitlines()
+    assert [line.split()[:3] for line in lines[1:4]] == [[str(row.rank), row.method, "2"] for row in comparison.rows]
+    for line, row in zip(lines[1:4], comparison.rows, strict=True):
+        assert f"{100 * row.worst.mean:.1f} ± {100 * row.worst.sd:.1f}" in line
+        assert row.passes == 3
+    assert [row["method"] for row in csv.DictReader(Path("squares/comparison.csv").read_text().splitlines())] == [
+        row.method for row in comparison.rows
+    ]
+    assert Path("squares/comparison.md").read_text().startswith("# artificial-balanced: 3 methods, 2 seeds\n")
+    assert Path("squares/comparison.png").stat().st_size > 5_000
+    assert all(f"written: squares/{name}" in first for name in WRITTEN)
+    # the paper's settings for this data are used, and kept
+    ours = CellResult.read(Path("squares/cells/ours-seed0.json"))
+    assert (ours.settings["theta"], ours.settings["options"]["gamma"]) == (0.75, 0.0995)
+    assert ours.settings["learner"]["lr"] == 0.01
+    assert ours.validation is None
+    assert sum(row["total"] for row in ours.test["classes"]) == 500
+
+    before = {file: file.read_bytes() for file in Path("squares").rglob("*.*") if file.suffix != ".png"}
+    assert run(command) == 0
+    second = capsys.readouterr().out
+    assert re.findall(r"\] (\S+), seed (\d): (\w+)", second) == [
+        (name, str(seed), "reused") for seed in (0, 1) for name in ("ce", "naive", "ours")
+    ]
+    assert table_of(second) == table_of(first)
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def test_a_table_of_text_end_to_end(here, capsys):
+    methods = "ce,ours,ours-trees,logistic,forest"
+    floors = ["--theta", "malignant=0.6", "--theta", "others=0.5"]
+    assert run([*PATIENTS, "--methods", methods, "--budget", "epochs=5,seconds=30", *floors, "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("rank")  # nothing of the progress
+    assert sorted(file.name for file in Path("table").iterdir()) == ["cells", *WRITTEN]
+    results = {(r.method, r.seed): r for r in map(CellResult.read, Path("table/cells").iterdir())}
+    assert len(results) == 10
+    for (method, _), result in results.items():
+        assert {row["name"] for row in result.test["classes"]} == {"benign", "malignant"}
+        assert sum(row["total"] for row in result.test["classes"]) == 24
+        assert sum(row["total"] for row in result.validation["classes"]) == 24
+        assert result.settings["budget"] == {"epochs": 5, "seconds": 30.0}
+        assert len(result.settings["sha256"]) == 64
+        assert result.passes is None or method == "ours-trees" or result.passes <= 5
+    assert results["ours", 0].settings["theta"] == {"malignant": 0.6, "others": 0.5}
+    assert results["ours", 0].settings["learner"] == {"standardize": True}
+    assert results["logistic", 0].worst_error < 0.5
+    for method in methods.split(","):
+        assert f"  {method} " in table_of(shown)
+
+    assert run([*PATIENTS, "--methods", methods, "--budget", "epochs=5,seconds=30", *floors]) == 0
+    again = capsys.readouterr().out
+    assert again.count(": reused") == 10
+    assert table_of(again) == table_of(shown)
+    # the file is known by what is in it
+    Path("patients.csv").write_text(Path("patients.csv").read_text() + "99,north,malignant\n")
+    assert run([*PATIENTS, "--methods", "logistic"]) == 2
+    assert "sha256" in capsys.readouterr().err
+
+
+def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatch):
+    command = [*SQUARES, "--methods", "ce,logistic", "--out", "stopped"]
+    original, begun = compare.run_method, []
+
+    def interrupt_the_third(method, model, splits):
+        begun.append(method.name)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return original(method, model, splits)
+
+    monkeypatch.setattr(compare, "run_method", interrupt_the_third)
+    assert run(command) == 130
+    capsys.readouterr()
+    assert sorted(file.name for file in Path("stopped").rglob("*.*")) == ["ce-seed0.json", "logistic-seed0.json"]
+    assert run(command) == 0
+    resumed = capsys.readouterr().out
+    assert resumed.count(": reused") == 2
+    monkeypatch.setattr(compare, "run_method", original)
+    assert run([*command[:-1], "whole"]) == 0
+    capsys.readouterr()
+    rows = [
+        [(row.method, row.rank, row.worst, row.class_mean, row.plain, row.passes) for row in comparison.rows]
+        for comparison in (
+            Comparison.model_validate_json(Path(folder, "comparison.json").read_text())
+            for folder in ("stopped", "whole")
+        )
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_a_method_that_fails_is_told_and_exits_with_1(here, capsys, monkeypatch):
+    original = compare.run_method
+
+    def no_naive(method, model, splits):
+        if method.name == "naive":
+            raise RuntimeError("out of luck")
+        return original(method, model, splits)
+
+    monkeypatch.setattr(compare, "run_method", no_naive)
+    assert run([*SQUARES, "--methods", "naive,logistic", "--out", "failed"]) == 1
+    shown = capsys.readouterr().out
+    assert "naive, seed 0: failed: RuntimeError: out of luck" in shown
+    assert "failed: naive, seeds 0, 1: RuntimeError: out of luck" in table_of(shown)
+    assert re.search(r"^ +1  logistic", shown, re.MULTILINE)
+    assert sorted(file.name for file in Path("failed").iterdir()) == ["cells", *WRITTEN]
+
+
+def test_all_methods_where_every_one_fails_still_makes_a_table(here, capsys, monkeypatch):
+    def fails(method, model, splits):
+        raise RuntimeError("no power")
+
+    monkeypatch.setattr(compare, "run_method", fails)
+    assert run([*SQUARES, "--out", "none"]) == 1
+    shown = table_of(capsys.readouterr().out)
+    assert "0 of 2" in shown
+    assert "ours, seeds 0, 1: RuntimeError: no power" in shown
+
+
+def test_other_settings_need_another_folder_or_overwriting(here, capsys):
+    command = [*SQUARES, "--methods", "logistic", "--out", "one"]
+    assert run(command) == 0
+    assert run([*command, "--select-on", "average"]) == 2
+    told = capsys.readouterr().err
+    assert 'select_on ("worst" in the file, "average" asked for)' in told
+    assert run([*command, "--select-on", "average", "--overwrite"]) == 0
+    assert json.loads(Path("one/cells/logistic-seed1.json").read_text())["settings"]["select_on"] == "average"
+
+
+def test_without_a_folder_the_data_names_it(here):
+    assert run(["compare", "artificial-balanced", "--methods", "logistic", "--seeds", "1", "--quiet"]) == 0
+    assert Path("comparison-artificial-balanced/comparison.md").is_file()
+    assert CellResult.read(Path("comparison-artificial-balanced/cells/logistic-seed0.json")).settings["budget"] == {
+        "epochs": 200,
+        "seconds": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--methods", "ce,navie"], "Did you mean 'naive'?"),
+        (["--methods", "ce,ce"], "names, each once"),
+        (["--methods", ","], "names, each once"),
+        (["--budget", "epochs=0"], "epochs above 0"),
+        (["--budget", "seconds=0"], "seconds above 0"),
+        (["--budget", "seconds=nan"], "seconds above 0"),
+        (["--budget", "hours=1"], "epochs=N, seconds=S, or both"),
+        (["--budget", ""], "epochs=N, seconds=S, or both"),
+        (["--seeds", "0"], "--seeds"),
+        (["--select-on", "best"], "--select-on"),
+        (["--methods", "ours", "--theta", "1.5"], "in [0, 1)"),
+        (["--methods", "ours", "--theta", "much"], "a number in [0, 1)"),
+        (["--methods", "ours", "--theta", "7=0.5"], "theta"),
+        (["--methods", "ours", "--gamma", "0.9"], "Attainable"),
+        (["--methods", "ce", "--lr", "-1"], "'lr' parameter"),
+        (["--methods", "ce", "--network", "mpl"], "Did you mean 'mlp'?"),
+        (["--methods", "ce", "--network", "resnet8"], "For a table use 'mlp'"),
+        (["--methods", "ce", "--target", "x"], "--target"),
+        (["--methods", "ce", "--bugdet", "epochs=3"], "--budget"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_message_and_exit_code_2_and_leaves_nothing(arguments, told, here, capsys):
+    assert run(["compare", "artificial-balanced", "--out", "nothing", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert told in shown.err + shown.out
+    assert "Traceback" not in shown.err
+    assert not Path("nothing").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["patients.csv", "--methods", "ce"], "--target"),
+        (["patients.csv", "--target", "diagnosi", "--methods", "ce"], "Did you mean 'diagnosis'"),
+        (["patients.csv", "--target", "diagnosis", "--methods", "ours"], "--theta"),
+        (["patients.csv", "--target", "diagnosis"], "--theta"),  # all has ours in it
+        (["patients.csv", "--target", "diagnosis", "--methods", "ours", "--theta", "malign=0.9"], "malignant"),
+        (["nobody.csv", "--target", "diagnosis", "--methods", "ce"], "nobody.csv"),
+        (["artificial-balancd", "--methods", "ce"], "Did you mean 'artificial-balanced'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_data_is_one_message_and_exit_code_2(arguments, told, here, capsys):
+    assert run(["compare", *arguments, "--out", "nothing"]) == 2
+    shown = capsys.readouterr()
+    assert told in shown.err
+    assert "Traceback" not in shown.err
+    assert not Path("nothing").exists()
+
+
+def documented():
+    lines = (ROOT / "docs/methods.md").read_text().splitlines()
+    return [line for line in lines if line.startswith("worstclass compare ")]
+
+
+@pytest.mark.parametrize("line", [line for line in documented() if "--out" in line])
+def test_the_documented_commands_that_are_quick_run_as_written(line, here, capsys):
+    arguments = shlex.split(line)[1:]
+    assert run(arguments) == 0
+    shown = capsys.readouterr().out
+    for method in arguments[arguments.index("--methods") + 1].split(","):
+        assert f" {method} " in table_of(shown)
+
+
+def test_there_are_documented_commands_to_run():
+    assert len([line for line in documented() if "--out" in line]) >= 2

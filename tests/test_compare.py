@@ -1,0 +1,488 @@
+"""Methods under the same rules: budgets, cells, rows as each method takes them, failures, and resuming."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from worstclass import build_method, list_methods, load_dataset, make_splits
+from worstclass.boosting.hedge import n_rounds_for
+from worstclass.data.splits import Part, Splits
+from worstclass.exceptions import (
+    BudgetSpentWarning,
+    DatasetError,
+    ModuleError,
+    ParameterError,
+    UnknownNameError,
+    UnknownOptionError,
+)
+from worstclass.experiments import compare
+from worstclass.experiments.compare import (
+    Budget,
+    ComparisonPlan,
+    as_numbers,
+    check_plan,
+    methods_for,
+    run_comparison,
+    run_method,
+)
+from worstclass.experiments.comparison import Comparison
+from worstclass.methods import find_method
+from worstclass.report.comparison import comparison_csv, comparison_markdown, comparison_text
+
+LEARNER = {"lr": 0.02, "module_options": {"hidden": [16]}}
+
+
+def plan(*methods, seeds=(0,), budget=None, **options):
+    options = {"learner": LEARNER, "theta": 0.5, **options}
+    return ComparisonPlan("squares", methods, seeds, budget or Budget(epochs=6), **options)
+
+
+def squares(seed):
+    return load_dataset("artificial-balanced", seed=seed, n_train=15, n_test=20)
+
+
+def with_validation(seed):
+    data = squares(seed)
+    return replace(make_splits(data.train.X, data.train.y, val=0.3, test=0.0, seed=seed), test=data.test)
+
+
+def images(seed, n=8):
+    rng = np.random.default_rng(seed)
+    y = np.tile([0, 1], n)
+    X = (rng.integers(0, 100, size=(2 * n, 1, 8, 8)) + 120 * y[:, None, None, None]).astype(np.uint8)
+    return Splits(Part(X, y), test=Part(X, y))
+
+
+# budgets
+
+
+@pytest.mark.parametrize(
+    ("text", "epochs", "seconds"),
+    [
+        ("epochs=400", 400, None),
+        ("seconds=60", None, 60.0),
+        ("seconds=0.5", None, 0.5),
+        ("epochs=400,seconds=60", 400, 60.0),
+        (" seconds = 60 , epochs = 400 ", 400, 60.0),
+    ],
+)
+def test_budgets_that_can_be_read(text, epochs, seconds):
+    assert Budget.parse(text) == Budget(epochs, seconds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "epochs=0",
+        "seconds=0",
+        "epochs=-5",
+        "seconds=-0.1",
+        "epochs=nan",
+        "seconds=nan",
+        "seconds=inf",
+        "epochs=1.5",
+        "epochs=many",
+        "epochs=",
+        "epochs",
+        "400",
+        "",
+        "hours=3",
+        "epoch=3",
+        "epochs=3,epochs=4",
+        "seconds=3,seconds=3",
+        "epochs=3,",
+        "epochs=3 seconds=4",
+    ],
+)
+def test_budgets_that_are_refused(text):
+    with pytest.raises(ParameterError, match="'budget' parameter of compare must be"):
+        Budget.parse(text)
+
+
+def test_a_budget_needs_a_limit():
+    with pytest.raises(ParameterError, match="epochs=N or seconds=S"):
+        Budget()
+
+
+# plans
+
+
+def test_there_is_a_cell_for_each_method_and_seed_seed_by_seed():
+    cells = plan("ce", "ours", "logistic", seeds=(3, 4), select_on="average", data_settings={"rows": 7}).cells()
+    assert [(cell.method, cell.seed) for cell in cells] == [
+        *(("ce", 3), ("ours", 3), ("logistic", 3)),
+        *(("ce", 4), ("ours", 4), ("logistic", 4)),
+    ]
+    common = {"budget": {"epochs": 6, "seconds": None}, "select_on": "average", "rows": 7}
+    ce, ours, logistic = (dict(cell.settings) for cell in cells[:3])
+    assert ce == {**common, "options": {}, "network": "mlp", "learner": LEARNER}
+    assert ours.pop("options") == {**find_method("ours").options}
+    assert ours == {**common, "network": "mlp", "learner": LEARNER, "theta": 0.5}
+    assert logistic == {**common, "options": {"C": 1.0}}  # neither floors nor network would change it
+
+
+def test_floors_by_class_are_kept_as_text():
+    (cell,) = plan("ours", theta={1: 0.5, "others": 0.6}).cells()
+    assert cell.settings["theta"] == {"1": 0.5, "others": 0.6}
+
+
+def test_one_gamma_goes_to_all_methods_whose_rounds_follow_from_it():
+    cells = plan("focal", "ours", "boosting", "deep-ensemble", "ours-trees", gamma=0.25).cells()
+    gammas = {cell.method: cell.settings["options"]["gamma"] for cell in cells}
+    assert gammas == {"focal": 1.0, "ours": 0.25, "boosting": 0.25, "deep-ensemble": 0.25, "ours-trees": 0.25}
+
+
+def test_a_cell_is_built_with_its_seed_and_the_rules_of_all():
+    rules = plan("ours", "ce", seeds=(8,), budget=Budget(50, 9.0), select_on="average", gamma=0.3)
+    ours, ce = (rules.build(cell) for cell in rules.cells())
+    for model in (ours, ce):
+        assert (model.random_state, model.max_seconds, model.select_on) == (8, 9.0, "average")
+        assert (model.learner.module, model.learner.lr) == ("mlp", 0.02)
+    assert (ours.theta, ours.gamma, ours.max_total_epochs, ce.max_epochs) == (0.5, 0.3, 50, 50)
+
+
+def test_all_stands_for_every_method_that_suits_the_rows():
+    every = [method.name for method in list_methods()]
+    networks = [method.name for method in list_methods() if method.kind == "network"]
+    table = Splits(Part(pd.DataFrame({"x": [1, 2]}), np.array([0, 1])))
+    assert methods_for(["all"], squares(0)) == methods_for(["all"], table) == tuple(every)
+    assert methods_for(["all"], images(0)) == tuple(networks)
+    assert networks == every[: len(networks)]
+    assert methods_for(["forest", "ce"], images(0)) == ("forest", "ce")  # asked for by name
+
+
+@pytest.mark.parametrize("names", [[], ["ce", "ours", "ce"]], ids=str)
+def test_methods_are_named_each_once(names):
+    with pytest.raises(ParameterError, match="'all', or names, each once"):
+        methods_for(names, squares(0))
+
+
+def test_an_unknown_method_gets_a_suggestion():
+    with pytest.raises(UnknownNameError, match="Did you mean 'logistic'"):
+        methods_for(["ce", "logistics"], squares(0))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"network": "mpl"}, UnknownNameError, "Did you mean 'mlp'"),
+        ({"network": "resnet8", "learner": {}}, ParameterError, "For a table use 'mlp'"),
+        ({"learner": {"lr": -1}}, ParameterError, "'lr' parameter"),
+        ({"learner": {"batchsize": 1}}, UnknownOptionError, "Did you mean 'batch_size'"),
+        ({"learner": {"module_options": {"hiden": [3]}}}, UnknownOptionError, "Did you mean 'hidden'"),
+        ({"gamma": 0.7}, ParameterError, "'gamma' parameter of compare"),
+        ({"theta": 1.0}, ParameterError, "'theta' parameter of compare"),
+        ({"theta": {9: 0.5, "others": 0.5}}, ParameterError, "theta"),
+    ],
+    ids=str,
+)
+def test_what_no_training_could_use_is_refused_before_any(options, error, told):
+    with pytest.raises(error, match=told):
+        check_plan(plan("ours", "logistic", **options), squares(0))
+
+
+def test_what_a_comparison_does_not_use_is_not_looked_at():
+    check_plan(plan("logistic", network="mpl", gamma=9.0), squares(0))
+    check_plan(plan("ce", gamma=9.0), squares(0))
+    check_plan(plan(*methods_for(["all"], squares(0))), squares(0))
+    check_plan(plan("ours", learner={"standardize": True}), patients(0))
+
+
+# one cell
+
+
+def test_an_outcome_has_what_the_model_found():
+    data = with_validation(0)
+    model = build_method("ce", learner=LEARNER, max_epochs=5, random_state=0)
+    outcome = run_method(find_method("ce"), model, data)
+    assert (outcome.passes, outcome.n_members, outcome.extra) == (5, 1, {"best_epoch": model.best_epoch_})
+    assert outcome.seconds > 0
+    assert (outcome.training, outcome.validation) == (model.training_report_, model.validation_report_)
+    wrong = [float((model.predict(data.test.X)[data.test.y == k] != k).mean()) for k in range(1, 6)]
+    assert outcome.test.worst_error == pytest.approx(max(wrong))
+    assert outcome.test.class_mean_error == pytest.approx(np.mean(wrong))
+
+
+def test_the_members_that_vote_are_counted():
+    data, rules = with_validation(0), {"learner": LEARNER, "max_epochs": 12, "random_state": 0}
+    with pytest.warns(BudgetSpentWarning):
+        ours = run_method(find_method("boosting"), build_method("boosting", gamma=0.05, **rules), data)
+    assert ours.n_members >= 1
+    assert ours.passes <= 12
+    several = run_method(find_method("deep-ensemble"), build_method("deep-ensemble", n_members=3, **rules), data)
+    assert (several.n_members, several.passes, several.training) == (3, 12, None)
+    assert sum(row.total for row in several.validation.rows) == len(data.val)
+    forest = run_method(find_method("logistic"), build_method("logistic"), data)
+    assert (forest.n_members, forest.passes, forest.extra) == (None, None, {})
+
+
+@pytest.mark.parametrize("name", ["hist-gradient-boosting", "logistic", "forest", "easy-ensemble"])
+def test_methods_without_a_choice_run_where_there_are_validation_rows(name):
+    """scikit-learn's gradient boosting has an X_val of its own, by keyword only and for early stopping."""
+    data = with_validation(0)
+    options = {"max_iter": 5} if name == "hist-gradient-boosting" else {}
+    options = options if name in ("hist-gradient-boosting", "logistic") else {"n_estimators": 2}
+    chosen = run_method(find_method(name), build_method(name, random_state=0, **options), data)
+    without = run_method(find_method(name), build_method(name, random_state=0, **options), replace(data, val=None))
+    assert chosen.test == without.test
+    assert sum(row.total for row in chosen.validation.rows) == len(data.val)
+    assert without.validation is None
+
+
+def test_rows_to_test_on_are_needed():
+    with pytest.raises(DatasetError, match="no test rows"):
+        run_method(find_method("logistic"), build_method("logistic"), replace(squares(0), test=None))
+
+
+def test_methods_for_tables_see_an_image_as_one_long_row():
+    class Recorder:
+        classes_ = np.array([0, 1])
+
+        def fit(self, X, y):
+            self.shapes = [X.shape]
+
+        def predict(self, X):
+            self.shapes.append(X.shape)
+            return np.zeros(len(X), dtype=int)
+
+    data = images(0)
+    recorder = Recorder()
+    run_method(find_method("forest"), recorder, data)
+    assert recorder.shapes == [(16, 64), (16, 64)]
+    kept = Recorder()
+    run_method(find_method("ce"), kept, data)
+    assert kept.shapes == [(16, 1, 8, 8), (16, 1, 8, 8)]
+    outcome = run_method(find_method("logistic"), build_method("logistic"), data)
+    assert outcome.test.worst_error == 0  # the classes differ in brightness
+
+
+# tables as numbers
+
+
+def patients(seed, n=150):
+    """A table with a category, a number with gaps, and labels that are text."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.4
+    table = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.2, np.nan, rng.normal(50 + 20 * ill, 5)),
+            "ward": pd.Categorical(np.where(ill, rng.choice(["north", "west"], n), rng.choice(["east", "south"], n))),
+        }
+    )
+    return make_splits(table, np.where(ill, "ill", "well"), val=0.2, test=0.2, seed=seed)
+
+
+def test_categories_become_columns_and_gaps_the_median_of_the_training_rows():
+    train = pd.DataFrame({"age": [1.0, np.nan, 3.0, 8.0], "ward": pd.Categorical(["a", "b", "a", None])})
+    test = pd.DataFrame({"age": [np.nan, 100.0], "ward": pd.Categorical(["c", "b"])})
+    splits = as_numbers(Splits(Part(train, np.arange(4)), test=Part(test, np.arange(2)), class_names=("x", "y")))
+    # columns: ward a, ward b, ward missing, age; the median of 1, 3 and 8 is 3
+    np.testing.assert_array_equal(splits.train.X, [[1, 0, 0, 1], [0, 1, 0, 3], [1, 0, 0, 3], [0, 0, 1, 8]])
+    np.testing.assert_array_equal(splits.test.X, [[0, 0, 0, 3], [0, 1, 0, 100]])  # an unknown ward is none of them
+    assert splits.train.X.dtype == np.float32
+    assert splits.val is None
+    assert splits.class_names == ("x", "y")
+    np.testing.assert_array_equal(splits.test.y, np.arange(2))
+
+
+def test_what_is_fitted_is_fitted_on_the_training_rows_alone():
+    splits = patients(0)
+    wild = splits.test.X.assign(age=1e6, ward=pd.Categorical(["elsewhere"] * len(splits.test)))
+    changed = replace(splits, test=Part(wild, splits.test.y), val=Part(splits.val.X.iloc[:3], splits.val.y[:3]))
+    np.testing.assert_array_equal(as_numbers(changed).train.X, as_numbers(splits).train.X)
+    np.testing.assert_array_equal(as_numbers(changed).val.X, as_numbers(splits).val.X[:3])
+    assert np.isfinite(as_numbers(splits).train.X).all()
+
+
+@pytest.mark.parametrize("columns", [["age"], ["ward"]])
+def test_tables_of_one_kind_of_column(columns):
+    splits = patients(0)
+    only = replace(splits, train=Part(splits.train.X[columns], splits.train.y), val=None, test=None)
+    width = 1 if columns == ["age"] else 4
+    assert as_numbers(only).train.X.shape == (len(splits.train), width)
+
+
+def test_arrays_are_left_as_they_are():
+    splits = squares(0)
+    assert as_numbers(splits) is splits
+
+
+def test_tables_with_categories_and_gaps_go_through_every_kind_of_method(tmp_path):
+    rules = plan("ce", "ours-trees", "logistic", "rusboost", budget=Budget(40, 5.0), learner={"standardize": True})
+    results = run_comparison(rules, patients, tmp_path)
+    assert [(result.method, result.status) for result in results] == [
+        *(("ce", "done"), ("ours-trees", "done"), ("logistic", "done"), ("rusboost", "done"))
+    ]
+    for result in results:
+        assert {row["name"] for row in result.test["classes"]} == {"ill", "well"}
+        assert result.worst_error < 0.5  # the ward tells them apart
+        assert result.validation is not None
+
+
+# whole comparisons
+
+METHODS = ("ours", "ce", "boosting", "logistic")
+
+
+@pytest.fixture
+def no_time(monkeypatch):
+    """Fits that take no time by the clock, so that tables can be compared whole."""
+    monkeypatch.setattr(compare, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+
+
+def shown(results):
+    comparison = Comparison.from_results(results)
+    return comparison_text(comparison), comparison_markdown(comparison), comparison_csv(comparison)
+
+
+def test_an_interrupted_and_resumed_comparison_gives_the_same_table(tmp_path, monkeypatch, no_time):
+    rules = plan(*METHODS, seeds=(0, 1))
+    begun, original = [], compare.run_method
+
+    def interrupt_the_third(method, model, splits):
+        begun.append(method.name)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return original(method, model, splits)
+
+    monkeypatch.setattr(compare, "run_method", interrupt_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        run_comparison(rules, squares, tmp_path / "resumed")
+    assert begun == ["ours", "ce", "boosting"]
+    assert sorted(file.name for file in (tmp_path / "resumed").iterdir()) == ["ce-seed0.json", "ours-seed0.json"]
+    events = []
+    resumed = run_comparison(rules, squares, tmp_path / "resumed", lambda event: events.append(event.kind))
+    assert events == ["reused"] * 2 + ["started", "finished"] * 6
+    monkeypatch.setattr(compare, "run_method", original)
+    whole = run_comparison(rules, squares, tmp_path / "whole")
+    assert [result.model_dump() for result in resumed] == [result.model_dump() for result in whole]
+    assert shown(resumed) == shown(whole)
+    assert len({result.worst_error for result in whole}) > 2  # there was something to get wrong
+    again = run_comparison(rules, squares, tmp_path / "whole", lambda event: events.append(event.kind))
+    assert (again, events[-8:]) == (whole, ["reused"] * 8)
+
+
+def test_an_interruption_in_the_middle_of_training_is_passed_on(tmp_path, monkeypatch):
+    rules = plan("ours", "boosting")
+    from worstclass.boosting.oco import InstanceBooster
+
+    def fit(self, *data):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(InstanceBooster, "fit", fit)
+    with pytest.raises(KeyboardInterrupt):
+        run_comparison(rules, squares, tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["ours-seed0.json"]
+
+
+def test_results_do_not_depend_on_which_methods_ran_before(tmp_path, no_time):
+    alone = run_comparison(plan("boosting", seeds=(0,)), squares, tmp_path / "alone")
+    among = run_comparison(plan(*METHODS, seeds=(0,)), squares, tmp_path / "among")
+    assert alone[0].model_dump() == next(result for result in among if result.method == "boosting").model_dump()
+
+
+def test_a_method_that_fails_is_reported_and_the_others_go_on(tmp_path):
+    def nothing(**options):
+        raise ModuleError("there is nothing to train")
+
+    rules = plan("ce", "logistic", "ib")
+    build = ComparisonPlan.build
+
+    class Broken(ComparisonPlan):
+        def build(self, cell):
+            model = build(self, cell)
+            return model.set_params(learner__module=nothing) if cell.method != "logistic" else model
+
+    broken = Broken(**{name: getattr(rules, name) for name in rules.__dataclass_fields__})
+    events = []
+    results = run_comparison(broken, squares, tmp_path, events.append)
+    assert [(result.method, result.status) for result in results] == [
+        *(("ce", "failed"), ("logistic", "done"), ("ib", "failed"))
+    ]
+    assert (results[0].error.type, results[0].error.message) == ("ModuleError", "there is nothing to train")
+    assert [event.kind for event in events if event.kind in ("failed", "finished")] == ["failed", "finished", "failed"]
+    comparison = Comparison.from_results(results)
+    assert [row.method for row in comparison.rows if row.rank] == ["logistic"]
+    assert "failed: ce, seed 0: ModuleError: there is nothing to train" in comparison_text(comparison)
+    mended = run_comparison(rules, squares, tmp_path)  # what failed is tried again
+    assert [result.status for result in mended] == ["done"] * 3
+
+
+def test_rows_that_cannot_be_loaded_fail_the_cells_of_their_seed(tmp_path):
+    def load(seed):
+        if seed == 1:
+            raise DatasetError("row 7 is gone")
+        return squares(seed)
+
+    results = run_comparison(plan("logistic", "ce", seeds=(0, 1, 2)), load, tmp_path)
+    assert [result.status for result in results] == ["done", "done", "failed", "failed", "done", "done"]
+    assert results[2].error.message == "row 7 is gone"
+
+
+def test_every_method_of_a_seed_gets_the_same_rows_which_are_loaded_once(tmp_path):
+    loads = []
+
+    def load(seed):
+        loads.append(seed)
+        return squares(seed)
+
+    run_comparison(plan("logistic", "ce", "ours", seeds=(5, 6)), load, tmp_path)
+    assert loads == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"budget": Budget(epochs=7)}, r"budget.epochs \(6 in the file, 7 asked for\)"),
+        ({"select_on": "average"}, "select_on"),
+        ({"learner": {**LEARNER, "lr": 0.5}}, r"learner.lr \(0.02 in the file, 0.5 asked for\)"),
+        ({"theta": 0.6}, "theta"),
+        ({"gamma": 0.3}, "gamma"),
+        ({"network": "other"}, "network"),
+        ({"data_settings": {"sha256": "b"}}, "sha256"),
+        ({"data": "circles"}, "data"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_other_settings_in_the_same_folder_are_refused_before_anything_runs(tmp_path, change, told):
+    rules = plan("ours", data_settings={"sha256": "a"})
+    run_comparison(rules, squares, tmp_path)
+    before = (tmp_path / "ours-seed0.json").read_bytes()
+    other = replace(rules, methods=("ce", "ours"), **change)
+    events = []
+    with pytest.raises(ParameterError, match=told):
+        run_comparison(other, squares, tmp_path, events.append)
+    assert events == []
+    assert [file.name for file in tmp_path.iterdir()] == ["ours-seed0.json"]
+    assert (tmp_path / "ours-seed0.json").read_bytes() == before
+
+
+def test_overwriting_runs_again_with_other_settings(tmp_path):
+    run_comparison(plan("ce"), squares, tmp_path)
+    (result,) = run_comparison(plan("ce", budget=Budget(epochs=3)), squares, tmp_path, overwrite=True)
+    assert (result.passes, result.settings["budget"]) == (3, {"epochs": 3, "seconds": None})
+
+
+def test_budgets_are_kept_and_what_was_spent_is_noted(tmp_path):
+    rules = plan("ce", "ours", "boosting", "deep-ensemble", "0.5-dnn", budget=Budget(epochs=9), theta=0.9)
+    results = {result.method: result for result in run_comparison(rules, squares, tmp_path)}
+    assert all(result.status == "done" for result in results.values())
+    assert {name: result.passes for name, result in results.items()} == dict.fromkeys(results, 9)
+    assert any("The budget of 9 passes was spent" in note for note in results["ours"].notes)
+    assert any("misses the training bound" in note for note in results["0.5-dnn"].notes)
+    assert results["ce"].notes == []
+    assert results["0.5-dnn"].extra == {"bound_met": False}
+    assert results["deep-ensemble"].n_members == min(9, n_rounds_for(0.2995, 5))
+    assert math.isclose(results["ce"].worst_error, max(row["error"] for row in results["ce"].test["classes"]))
+
+
+def test_networks_of_images_are_compared_too(tmp_path):
+    rules = ComparisonPlan("bars", ("ce", "ib", "forest"), (0,), Budget(epochs=3), network="cnn-small")
+    results = run_comparison(rules, images, tmp_path)
+    assert [result.status for result in results] == ["done"] * 3
