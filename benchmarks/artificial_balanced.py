@@ -4,8 +4,8 @@
 
 Two settings over the same draws. "faithful": the paper's, every round from one common initial state and no rounds added
 after T; fifteen draws, because their worst-class test errors spread widely. "default": what worstclass does, a fresh
-network a round, and rounds added while the vote misses the bound; ten draws. Each draw is one JSON file, written when it
-is done; a draw whose file is there is not run again. Then the table is written beside the folder. The test rows are
+network a round, and rounds added while the vote misses the bound; ten draws. Each draw is one JSON file, written when
+it is done; a draw whose file is there is not run again. Then the table is written beside the folder. The test rows are
 1,000 a class of the paper's 100,000: 400 networks answer them in a minute instead of hours, and a class error is
 measured to about 1.4 points a draw, 0.5 over ten draws.
 """

@@ -1,0 +1,80 @@
+"""What data cost: augmentation beside plain passes, and loading a set again beside loading it the first time.
+
+    python benchmarks/data.py --json docs/results/data.json [--data FOLDER]
+
+Augmentation: passes over 35,000 images of 3 x 32 x 32 with the small network, without and with crop and flip, taking
+turns in one process; the ratio of the shortest is told, which other work on the machine disturbed least. Loading: CPU
+seconds of `load_dataset("fashion-mnist")` the first time, when the official files are read and a decoded copy is
+written, and the second; with --data only, the folder that holds the set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from worstclass import TorchLearner, load_dataset
+from worstclass.experiments.run import Provenance
+from worstclass.learners.base import Verdict
+
+N_IMAGES, SHAPE, N_CLASSES, TURNS = 35_000, (3, 32, 32), 10, 5
+
+
+def pass_seconds(augment: str, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the CPU seconds of one pass of training, its evaluation included, as in a round."""
+    training = TorchLearner("cnn-small", augment=augment).bind(X, y, N_CLASSES, seed=0)
+    started = time.process_time()
+    training.train(np.ones(len(y)), lambda done: Verdict.DONE, seed=0)
+    return time.process_time() - started
+
+
+def augmentation() -> dict:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (N_IMAGES, *SHAPE), dtype=np.uint8)
+    y = np.arange(N_IMAGES) % N_CLASSES
+    pass_seconds("none", X[:2048], y[:2048])  # the first call of everything
+    turns = [(pass_seconds("none", X, y), pass_seconds("crop-flip", X, y)) for _ in range(TURNS)]
+    plain, augmented = (min(column) for column in zip(*turns, strict=True))
+    return {"turns": turns, "plain": plain, "augmented": augmented, "ratio": augmented / plain}
+
+
+def loading(folder: Path) -> dict:
+    with tempfile.TemporaryDirectory() as copy:
+        root = Path(copy)
+        (root / "fashion-mnist").symlink_to((folder / "fashion-mnist").resolve())
+        seconds = []
+        for _ in range(2):
+            started = time.process_time()
+            splits = load_dataset("fashion-mnist", root)
+            seconds.append(time.process_time() - started)
+    n_rows = sum(len(part) for part in (splits.train, splits.val, splits.test))
+    return {"rows": n_rows, "first": seconds[0], "again": seconds[1], "ratio": seconds[1] / seconds[0]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--data", type=Path, help="folder that holds fashion-mnist/")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    results: dict = {"augmentation": augmentation()}
+    print(
+        f"a pass with crop and flip takes {results['augmentation']['ratio']:.3f} times a plain one (goal: at most 1.10)"
+    )
+    if arguments.data is not None:
+        results["loading"] = loading(arguments.data)
+        rows, first, again = (results["loading"][name] for name in ("rows", "first", "again"))
+        print(f"loading {rows:,} Fashion-MNIST images: {first:.2f} s of CPU, and again {again:.2f} s (goal: below 1)")
+    results["provenance"] = Provenance.collect().model_dump()
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
