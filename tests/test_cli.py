@@ -192,3 +192,24 @@ def test_the_same_command_twice_writes_the_same_model(iris):
         assert done.returncode in (0, 1), done.stderr
     for file in ("model.json", "members/0001.safetensors", "members/0003.safetensors"):
         assert (iris / "one" / file).read_bytes() == (iris / "two" / file).read_bytes()
+
+
+def test_a_network_of_one_s_own_is_named_by_its_module(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_networks.py").write_text(
+        "from torch import nn\n"
+        "def tiny(input_shape, n_classes):\n"
+        "    return nn.Sequential(nn.Linear(input_shape[0], 8), nn.ReLU(), nn.Linear(8, n_classes))\n"
+    )
+    fit = ["fit", "artificial-imbalanced", "--theta", "0.2", "--rounds", "2", "--max-test-rows", "50", "--quiet"]
+    assert run([*fit, "--network", "my_networks:tiny", "--out", "model"]) in (0, 1)
+    assert run(["evaluate", "model", "artificial-imbalanced", "--max-test-rows", "50"]) == 2
+    assert "module=factory" in capsys.readouterr().err
+    assert (
+        run(["evaluate", "model", "artificial-imbalanced", "--max-test-rows", "50", "--network", "my_networks:tiny"])
+        == 0
+    )
+    assert "worst" in capsys.readouterr().out
+    for wrong in ("my_networks:huge", "nowhere:tiny"):
+        assert run([*fit, "--network", wrong, "--out", "other"]) == 2
+        assert "package.module:callable" in capsys.readouterr().err

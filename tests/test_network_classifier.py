@@ -422,6 +422,7 @@ def test_a_refused_refit_leaves_the_earlier_fit_as_it_was(model, change, width, 
     np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_rows_far_out_of_range_are_refused_not_answered(overlapping):
     X, y, *_ = overlapping
     model = one().fit(X, y)
@@ -433,12 +434,12 @@ def test_rows_far_out_of_range_are_refused_not_answered(overlapping):
 @parametrize_with_checks(
     [
         NetworkClassifier(
-            TorchLearner("mlp", module_options={"hidden": (16,)}, lr=0.05, standardize=True), max_epochs=60
+            TorchLearner("mlp", module_options={"hidden": (16,)}, lr=0.05, standardize=True), max_epochs=40
         ),
         DeepEnsemble(
             TorchLearner("mlp", module_options={"hidden": (16,)}, lr=0.05, standardize=True),
             n_members=2,
-            max_epochs=60,
+            max_epochs=50,
         ),
     ]
 )
@@ -600,6 +601,41 @@ def test_class_losses_are_the_class_means_over_all_rows_as_the_network_stands(ov
         losses = cross_entropy(network.eval()(torch.tensor(X).float()), torch.tensor(codes(y)), reduction="none")
         means = [losses[torch.tensor(codes(y)) == k].mean().item() for k in range(3)]
         np.testing.assert_allclose(class_losses.numpy(), means, rtol=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", [512, 16])
+def test_every_pass_is_trained_in_training_mode_whatever_was_asked_before_it(overlapping, batch_size):
+    X, y, *_ = overlapping
+    modes = []
+
+    class Watches(Criterion):
+        def __init__(self, asks):
+            self.asks = asks
+
+        def begin_pass(self, number, class_losses):
+            if self.asks:
+                class_losses()
+
+        def __call__(self, logits, target, features=None):
+            modes.append(training.runtime.module.training)
+            return cross_entropy(logits, target, reduction="none")
+
+    @dataclass(frozen=True)
+    class WatchesLoss(Loss):
+        asks: bool
+
+        def bind(self, class_counts):
+            return Watches(self.asks)
+
+    last = []
+    for asks in (False, True):
+        options = {"loss": WatchesLoss(asks), "batch_size": batch_size, "start": "same"}
+        training = learner(with_dropout_and_norm, **options).bind(X, codes(y), 3, seed=0)
+        _, states = trained_with(None, X, y, training=training)
+        assert states[-1]["1.num_batches_tracked"] == 5 * training.steps_per_pass
+        last.append(states[-1])
+    assert same_bits(*last)
+    assert all(modes)
 
 
 @pytest.mark.parametrize("batch_size", [512, 16])

@@ -50,6 +50,9 @@ Data = Annotated[
 ]
 Target = Annotated[str | None, typer.Option(help="Column of the labels, for a table.")]
 Root = Annotated[Path | None, typer.Option(help="Folder with the files of named data sets (WORSTCLASS_DATA).")]
+OwnNetwork = Annotated[
+    str | None, typer.Option("--network", help="package.module:callable of a model trained with a network of your own.")
+]
 ImageSize = Annotated[int | None, typer.Option(help="Bring images to this many pixels a side.", min=1)]
 SkipCorrupt = Annotated[bool, typer.Option("--skip-corrupt", help="Leave out images that cannot be read.")]
 Seed = Annotated[int, typer.Option(help="Fixes everything random.", min=0)]
@@ -136,6 +139,7 @@ def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a model.")],
     data: Data,
     target: Target = None,
+    network: OwnNetwork = None,
     root: Root = None,
     image_size: ImageSize = None,
     skip_corrupt: SkipCorrupt = False,
@@ -152,6 +156,7 @@ def evaluate(
         model,
         data,
         target=target,
+        network=network,
         reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},
         max_test_rows=max_test_rows,
         seed=seed,

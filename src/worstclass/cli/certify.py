@@ -12,7 +12,7 @@ import typer
 from worstclass.certificates.certificate import NOT_PROVEN, PROVEN
 from worstclass.certificates.held_out import certify
 from worstclass.cli.sources import at_most, is_named
-from worstclass.data.registry import load_dataset
+from worstclass.data.registry import load_dataset, named_dataset
 from worstclass.data.sources import TABLE_SUFFIXES, read_source
 from worstclass.data.splits import Part
 from worstclass.exceptions import DatasetError, ParameterError
@@ -42,7 +42,8 @@ def certify_command(
 ) -> int:
     """Load a model, certify it on held-out rows, show the certificate; return the exit code."""
     booster = load_model(model, keep_in_memory=False)
-    floors = parse_require(require, booster.classes_.tolist())
+    class_names = named_dataset(data).class_names if is_named(data) else ()
+    floors = parse_require(require, booster.classes_.tolist(), class_names)
     name, rows = _held_out_rows(data, target, seed, **reading)
     part = at_most(rows, max_rows, seed) if is_named(data) else rows
     certificate = certify(booster, part.X, part.y, delta=delta, require=floors, force=force)
@@ -56,14 +57,19 @@ def certify_command(
     return EXIT_CODES.get(certificate.verdict or "", CANNOT_BE_JUDGED_CODE)
 
 
-def parse_require(texts: Sequence[str], classes: Sequence[Any]) -> float | dict[Any, float]:
-    """Read one number for all classes, or class=number; a number among those stands for the other classes."""
+def parse_require(
+    texts: Sequence[str], classes: Sequence[Any], class_names: Sequence[str] = ()
+) -> float | dict[Any, float]:
+    """Read one number for all classes, or class=number; a number among those stands for the other classes.
+
+    A class is named as its label reads, or by one of ``class_names``, which are for the labels 0, 1, ...
+    """
     if not texts:
         allowed = "given: the accuracy floor that is to be proven (0.8, or class=0.95)"
         raise ParameterError("--require", "certify", allowed=allowed, got=None)
     if len(texts) == 1 and "=" not in texts[0]:
         return _number(texts[0])
-    labels = {str(label): label for label in classes}
+    labels = {**{name: number for number, name in enumerate(class_names)}, **{str(label): label for label in classes}}
     floors: dict[Any, float] = {}
     for text in texts:
         name, equals, value = text.rpartition("=")

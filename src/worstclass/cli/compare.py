@@ -124,6 +124,7 @@ def _data_settings(request: CompareRequest) -> dict[str, Any]:
     settings: dict[str, Any] = {"max_test_rows": request.max_test_rows}
     if not is_named(request.data):
         settings |= {"target": request.target, "val_share": request.val_share, "test_share": request.test_share}
+        settings |= {name: request.reading[name] for name in ("image_size", "skip_corrupt")}
         file = Path(request.data)
         if file.is_file():
             settings["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from worstclass.boosting.booster import WorstClassBooster
+from worstclass.cli.learners import named_or_own
 from worstclass.cli.sources import at_most, is_named, load_rows
 from worstclass.labels import known_labels
 from worstclass.metrics import class_report
@@ -20,13 +21,14 @@ def evaluate_command(
     data: str,
     *,
     target: str | None,
+    network: str | None,
     reading: dict[str, Any],
     max_test_rows: int,
     seed: int,
     as_json: bool,
 ) -> None:
     """Load a model and report its class-wise errors, one member in memory at a time."""
-    booster = load_model(model, keep_in_memory=False)
+    booster = load_model(model, module=None if network is None else named_or_own(network), keep_in_memory=False)
     rows = load_rows(data, target, seed=seed, **reading)
     part = at_most(rows, max_test_rows, seed) if is_named(data) else rows
     labels = known_labels(part.X, part.y, booster.classes_, "the target column")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from worstclass.cli.sources import is_named
@@ -32,8 +35,29 @@ def network_options(data: str, X: Any, network: str | None, given: Mapping[str, 
         return None
     options = settings or ({"module": FOR_IMAGES} if images else {"standardize": True})
     if network is not None:
-        options["module"] = network
+        options["module"] = named_or_own(network)
     return {**options, **{name: value for name, value in given.items() if value is not None}}
+
+
+def named_or_own(network: str) -> Any:
+    """Return a network's name as it is, and ``package.module:callable`` as the user's own factory.
+
+    Modules are looked for in the current folder first.
+    """
+    if ":" not in network:
+        return network
+    module, _, name = network.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        factory = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        allowed = "a network's name, or package.module:callable"
+        raise ParameterError("--network", "the command", allowed=allowed, got=network, hint=f"{error}.") from None
+    finally:
+        sys.path.pop(0)
+    if not callable(factory):
+        raise ParameterError("--network", "the command", allowed="something that can be called", got=network)
+    return factory
 
 
 def default_learner(

@@ -82,7 +82,7 @@ class ComparisonPlan:
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
     budget: Budget
-    network: str = "mlp"
+    network: Any = "mlp"
     learner: Mapping[str, Any] = field(default_factory=dict)
     theta: float | Mapping[Any, float] | None = None
     gamma: float | str = "auto"
@@ -120,7 +120,7 @@ class ComparisonPlan:
             **self.data_settings,
         }
         if method.kind == "network":
-            settings |= {"network": self.network, "learner": dict(self.learner)}
+            settings |= {"network": _name(self.network), "learner": dict(self.learner)}
         if method.needs_theta:
             theta = self.theta
             settings["theta"] = {str(k): v for k, v in theta.items()} if isinstance(theta, Mapping) else theta
@@ -246,6 +246,11 @@ def _rows_for(method: Method, part: Part | None) -> Part | None:
     if part is None or method.kind != "table" or getattr(part.X, "ndim", 2) <= 2:
         return part
     return Part(np.asarray(part.X).reshape(len(part), -1), part.y)
+
+
+def _name(network: Any) -> str:
+    """Return what a network is known by in a cell's settings."""
+    return network if isinstance(network, str) else f"{network.__module__}:{network.__qualname__}"
 
 
 def _report(model: Any, part: Part) -> ClassReport:
