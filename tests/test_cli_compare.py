@@ -98,6 +98,7 @@ def test_a_table_of_text_end_to_end(here, capsys):
         assert sum(row["total"] for row in result.validation["classes"]) == 24
         assert result.settings["budget"] == {"epochs": 5, "seconds": 30.0}
         assert len(result.settings["sha256"]) == 64
+        assert (result.settings["image_size"], result.settings["skip_corrupt"]) == (None, False)
         assert result.passes is None or method == "ours-trees" or result.passes <= 5
     assert results["ours", 0].settings["theta"] == {"malignant": 0.6, "others": 0.5}
     assert results["ours", 0].settings["learner"] == {"standardize": True}
