@@ -486,3 +486,10 @@ def test_networks_of_images_are_compared_too(tmp_path):
     rules = ComparisonPlan("bars", ("ce", "ib", "forest"), (0,), Budget(epochs=3), network="cnn-small")
     results = run_comparison(rules, images, tmp_path)
     assert [result.status for result in results] == ["done"] * 3
+
+
+def test_artificial_data_have_a_budget_of_their_own_under_which_boosting_can_finish():
+    from worstclass.data.registry import named_dataset
+
+    for name in ("artificial-balanced", "artificial-imbalanced"):
+        assert named_dataset(name).settings["compare"] == {"epochs": 4000}

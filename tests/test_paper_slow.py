@@ -15,7 +15,7 @@ from artificial_balanced import run_draw
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.xfail(reason="measured 34.2% over draws 0 to 4, 33.3% over 0 to 6; see docs/results/artificial-balanced.md", strict=False)
+@pytest.mark.xfail(reason="measured 34.2% (33.3% over draws 0 to 6): docs/results/artificial-balanced.md", strict=False)
 def test_the_faithful_setting_gives_the_paper_s_worst_class_test_error():
     worst = [run_draw("faithful", draw)["test"]["worst_error"] for draw in range(5)]
     assert 0.27 <= statistics.mean(worst) <= 0.30

@@ -14,6 +14,7 @@ from worstclass.exceptions import UnknownNameError
 from worstclass.options import require_known_options
 
 _MLP = {"module": "mlp", "lr": 0.01}
+_COMPARE = {"epochs": 4000}  # about what the rounds of the paper's boosting take, one step each
 _PAPER = "Saito, Matsuo, Uchida, Suehiro: Bounding the worst-class error: a boosting approach."
 
 ARTIFICIAL = (
@@ -22,7 +23,7 @@ ARTIFICIAL = (
         "five overlapping squares in the plane, 100 rows a class",
         5,
         artificial_balanced,
-        {"booster": {"theta": 0.75, "gamma": 0.0995}, "learner": _MLP},
+        {"booster": {"theta": 0.75, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
         class_names=tuple("12345"),
         counts={"train": 500, "test": 500_000},
         rows={"train": 500, "test": 500_000},
@@ -34,7 +35,7 @@ ARTIFICIAL = (
         "four overlapping discs in the plane, one with a tenth of the rows",
         4,
         artificial_imbalanced,
-        {"booster": {"theta": 0.5, "gamma": 0.0995}, "learner": _MLP},
+        {"booster": {"theta": 0.5, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
         class_names=tuple("1234"),
         counts={"train": 3_100, "test": 310_000},
         rows={"train": 3_100, "test": 310_000},
