@@ -116,7 +116,8 @@ def test_settings_are_those_of_the_paper():
     assert booster["emnist"] == {"theta": 0.4, "gamma": 0.2898}
     assert booster["tissuemnist"] == {"theta": 0.5, "gamma": 0.2495}
     learner = {name: sheet.settings.get("learner") for name, sheet in DATASETS.items()}
-    assert learner["cifar10"] == learner["cifar100"] == {"module": "resnet32", "batch_size": 512}
+    cifar = {"module": "resnet32", "batch_size": 512, "augment": "crop-flip"}
+    assert learner["cifar10"] == learner["cifar100"] == cifar
     assert learner["emnist"] == learner["tissuemnist"] == {"module": "resnet18", "batch_size": 512}
     assert learner["tiny-imagenet"] == {"module": "resnet18", "batch_size": 128}
     assert learner["iris"] is None

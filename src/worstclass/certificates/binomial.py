@@ -63,8 +63,8 @@ def rows_if_rate_stays(wrong: int, total: int, rate: Fraction, level: float) -> 
 
     Examples
     --------
-    >>> rows_if_rate_stays(5, 50, Fraction(1, 5), 0.05), rows_if_rate_stays(10, 50, Fraction(1, 5), 0.05)
-    (1, None)
+    >>> rows_if_rate_stays(6, 50, Fraction(1, 5), 0.05), rows_if_rate_stays(10, 50, Fraction(1, 5), 0.05)
+    (32, None)
     """
     if total == 0 or Fraction(wrong, total) >= rate:
         return None

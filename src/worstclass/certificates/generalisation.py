@@ -128,7 +128,7 @@ def generalisation_bound(
     --------
     >>> bound = generalisation_bound(1 - 0.75, [100, 5_000], C=0.5)
     >>> [round(row.bound, 3) for row in bound.classes], bound.vacuous
-    ([0.789, 0.327], False)
+    ([0.794, 0.327], False)
     >>> generalisation_bound(0.25, [100, 5_000], C=10).vacuous
     True
     """
