@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from worstclass.cli.app import run
+from worstclass.data.registry import named_dataset
 from worstclass.experiments import compare
 from worstclass.experiments.cells import CellResult
 from worstclass.experiments.comparison import Comparison
@@ -187,10 +188,9 @@ def test_other_settings_need_another_folder_or_overwriting(here, capsys):
 def test_without_a_folder_the_data_names_it(here):
     assert run(["compare", "artificial-balanced", "--methods", "logistic", "--seeds", "1", "--quiet"]) == 0
     assert Path("comparison-artificial-balanced/comparison.md").is_file()
-    assert CellResult.read(Path("comparison-artificial-balanced/cells/logistic-seed0.json")).settings["budget"] == {
-        "epochs": 200,
-        "seconds": None,
-    }
+    kept = CellResult.read(Path("comparison-artificial-balanced/cells/logistic-seed0.json"))
+    passes = named_dataset("artificial-balanced").defaults["compare"]["epochs"]
+    assert kept.settings["budget"] == {"epochs": passes, "seconds": None}
 
 
 @pytest.mark.parametrize(
