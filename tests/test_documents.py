@@ -25,7 +25,7 @@ def blocks(language: str) -> list:
     return found
 
 
-# `-W error::package.Category` is ignored by an interpreter that cannot import the package yet, so the filter is set inside.
+# `-W error::package.Category` is ignored where the package cannot be imported yet, so the filter is set inside
 WARNINGS_FAIL = """
 import warnings
 from worstclass.exceptions import WorstClassWarning

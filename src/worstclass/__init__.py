@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from worstclass._version import __version__
 
 if TYPE_CHECKING:
+    from worstclass.abstention.estimator import AbstainingClassifier
     from worstclass.boosting.booster import WorstClassBooster
     from worstclass.boosting.callbacks import Callback
     from worstclass.boosting.history import RoundRecord
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
     from worstclass.learners.torch_learner import TorchLearner
     from worstclass.methods import build_method, list_methods
     from worstclass.metrics import ClassReport, class_report, worst_class_error, worst_class_scorer
+    from worstclass.offsets.estimator import WorstClassOffsets
     from worstclass.persistence import load_model, save_model
+    from worstclass.selection.select import select_theta
 
 _HOME = {
+    "AbstainingClassifier": "worstclass.abstention.estimator",
     "WorstClassBooster": "worstclass.boosting.booster",
     "Callback": "worstclass.boosting.callbacks",
     "RoundRecord": "worstclass.boosting.history",
@@ -42,11 +46,14 @@ _HOME = {
     "class_report": "worstclass.metrics",
     "worst_class_error": "worstclass.metrics",
     "worst_class_scorer": "worstclass.metrics",
+    "WorstClassOffsets": "worstclass.offsets.estimator",
     "load_model": "worstclass.persistence",
     "save_model": "worstclass.persistence",
+    "select_theta": "worstclass.selection.select",
 }
 
 __all__ = [
+    "AbstainingClassifier",
     "Callback",
     "Certificate",
     "ClassReport",
@@ -55,6 +62,7 @@ __all__ = [
     "Splits",
     "TorchLearner",
     "WorstClassBooster",
+    "WorstClassOffsets",
     "__version__",
     "build_method",
     "certify",
@@ -64,6 +72,7 @@ __all__ = [
     "load_model",
     "make_splits",
     "save_model",
+    "select_theta",
     "worst_class_error",
     "worst_class_scorer",
 ]

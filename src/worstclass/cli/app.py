@@ -272,6 +272,98 @@ def compare(
         raise typer.Exit(1)
 
 
+class Way(StrEnum):
+    """How theta is chosen."""
+
+    GRID = "grid"
+    BASELINE = "baseline"
+    GOAL = "goal"
+    BEST = "best"
+
+
+@app.command()
+def theta(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder for the chosen model and theta.json.")],
+    way: Annotated[
+        Way,
+        typer.Option(
+            help="grid: the candidate of the least worst-class validation error. baseline: the same, above what a "
+            "baseline reaches. goal: whether the goal can be met, and the nearest floors if not. best: the highest "
+            "floor that can be met."
+        ),
+    ] = Way.GRID,
+    candidates: Annotated[
+        str | None, typer.Option(help="Thetas of the grid: 0.5,0.6,0.7 (default: 0.1 to 0.9).")
+    ] = None,
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(help="The goal: 0.8, or class=0.95 (repeat it; 'others' stands for the rest)."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="A method's name (worstclass methods), or a worst-class error: ce, 0.35.")
+    ] = None,
+    select_on: Annotated[SelectOn, typer.Option(help="The validation error that chooses.")] = SelectOn.WORST,
+    target: Target = None,
+    root: Root = None,
+    image_size: ImageSize = None,
+    skip_corrupt: SkipCorrupt = False,
+    network: Annotated[
+        str | None, typer.Option(help="Train this network (mlp, cnn-small, ...), not the data's default.")
+    ] = None,
+    gamma: Annotated[float | None, typer.Option(help="Edge beyond one half that each round must reach.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds T.", min=1)] = None,
+    extend: Annotated[int | None, typer.Option(help="Rounds that may be added after T (default: T).", min=0)] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="Passes without progress before a round is given up.", min=1)
+    ] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate of the network.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows a step of the network.", min=1)] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="What each fit may spend: epochs=N, seconds=S, or both (epochs=1,seconds=1).")
+    ] = None,
+    cost_limit: Annotated[
+        float, typer.Option(help="What a grid may cost, in fits at the highest floor that can be met.")
+    ] = 3.0,
+    full: Annotated[bool, typer.Option("--full", help="Run every candidate of a grid to its end.")] = False,
+    resolution: Annotated[float | None, typer.Option(help="How finely floors are told apart (goal, best).")] = None,
+    val_share: Annotated[float, typer.Option(help="Share of the rows that chooses, where none are set apart.")] = 0.2,
+    test_share: Annotated[float, typer.Option(help="Share of a file's rows that is only tested on.")] = 0.2,
+    max_test_rows: Annotated[int, typer.Option(help="Test on at most so many rows.", min=1)] = 10_000,
+    seed: Seed = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Choose the accuracy floor on validation rows; write the model fitted at it, and theta.json.
+
+    Exit code 0: chosen, and a goal is met. 1: the goal cannot be met (the nearest floors are shown and written), or
+    no floor at all. 2: bad input.
+    """
+    from worstclass.cli.theta import ThetaRequest, theta_command
+
+    request = ThetaRequest(
+        data=data,
+        out=out,
+        way=way.value,
+        candidates=candidates,
+        goal=goal or [],
+        baseline=baseline,
+        target=target,
+        network=network,
+        booster={"gamma": gamma, "n_rounds": rounds, "extend": extend, "patience": patience},
+        learner={"lr": lr, "batch_size": batch_size},
+        budget=budget,
+        search={"select_on": select_on.value, "cost_limit": cost_limit, "full": full, "resolution": resolution},
+        val_share=val_share,
+        test_share=test_share,
+        reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},
+        max_test_rows=max_test_rows,
+        seed=seed,
+        quiet=quiet,
+    )
+    if not theta_command(request):
+        raise typer.Exit(1)
+
+
 @app.command()
 def methods(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

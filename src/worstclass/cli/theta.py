@@ -1,0 +1,157 @@
+"""``worstclass theta``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from worstclass.boosting.booster import WorstClassBooster
+from worstclass.cli.learners import default_learner
+from worstclass.cli.sources import at_most, is_named, load_splits
+from worstclass.cli.thetas import parse_theta
+from worstclass.data.registry import named_dataset
+from worstclass.data.splits import Splits
+from worstclass.exceptions import ParameterError
+from worstclass.experiments.compare import Budget
+from worstclass.experiments.run import Provenance
+from worstclass.metrics import class_report
+from worstclass.persistence import save_model
+from worstclass.selection import SelectionEvent, ThetaSelection, select_theta
+
+OWNER = "theta"
+
+
+@dataclass(frozen=True)
+class ThetaRequest:
+    """What was asked for; None in ``booster`` and ``learner`` means the data's or the library's default."""
+
+    data: str
+    out: Path
+    way: str
+    candidates: str | None
+    goal: list[str]
+    baseline: str | None
+    target: str | None
+    network: str | None
+    booster: dict[str, Any]
+    learner: dict[str, Any]
+    budget: str | None
+    search: dict[str, Any]
+    val_share: float
+    test_share: float
+    reading: dict[str, Any]
+    max_test_rows: int
+    seed: int
+    quiet: bool
+
+
+def theta_command(request: ThetaRequest) -> bool:
+    """Choose theta, write the model and theta.json, show the candidates; return whether what was asked for is met."""
+    console = Console()
+    request.out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
+    named = is_named(request.data)
+    splits = load_splits(
+        request.data,
+        request.target,
+        val=0.0 if named else request.val_share,
+        test=request.test_share,
+        seed=request.seed,
+        **request.reading,
+    )
+    selection = select_theta(
+        _booster(request, splits),
+        *(splits.train.X, splits.train.y),
+        *((None, None) if splits.val is None else (splits.val.X, splits.val.y)),
+        way=request.way,
+        candidates=None if request.candidates is None else _numbers(request.candidates),
+        baseline=None if request.baseline is None else _number_or_name(request.baseline),
+        goal=parse_theta(request.goal, request.data, splits, owner=OWNER) if request.goal else None,
+        val_share=request.val_share,
+        progress=_Lines(Console(quiet=request.quiet)),
+        **request.search,
+    )
+    save_model(selection.booster, request.out)
+    file = _write(request, splits, selection)
+    _say(console, f"\n{selection}", "green" if selection.met else "red")
+    _say(console, f"model: {request.out}\nchoice: {file}")
+    return selection.met
+
+
+def _booster(request: ThetaRequest, splits: Splits) -> WorstClassBooster:
+    paper = named_dataset(request.data).settings.get("booster", {}) if is_named(request.data) else {}
+    learner = default_learner(request.data, splits.train.X, request.network, request.learner, owner=OWNER)
+    given = {name: value for name, value in request.booster.items() if value is not None}
+    budget = {} if request.budget is None else _limits(Budget.parse(request.budget))
+    return WorstClassBooster(learner, **{**paper, **given, **budget, "theta": 0.0, "random_state": request.seed})
+
+
+def _limits(budget: Budget) -> dict[str, Any]:
+    return {"max_total_epochs": budget.epochs, "max_seconds": budget.seconds}
+
+
+def _write(request: ThetaRequest, splits: Splits, selection: ThetaSelection) -> Path:
+    """Write theta.json: the choice, what the test rows say of it, and what made it."""
+    test = None
+    if splits.test is not None:
+        part, booster = at_most(splits.test, request.max_test_rows, request.seed), selection.booster
+        test = class_report(part.y, booster.predict(part.X), labels=booster.classes_, theta=booster.theta).to_dict()
+    settings = {
+        name: value
+        for name, value in {**request.booster, **request.learner, **request.search}.items()
+        if value is not None
+    }
+    values = {
+        "data": {"name": Path(request.data).name, "target": request.target, "test_share": request.test_share},
+        "settings": {**settings, "network": request.network, "budget": request.budget, "val_share": request.val_share},
+        "seed": request.seed,
+        **selection.to_dict(),
+        "test": test,
+        "provenance": Provenance.collect().model_dump(),
+    }
+    file = request.out / "theta.json"
+    file.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    return file
+
+
+def _numbers(text: str) -> Sequence[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        allowed = "numbers in [0, 1) with commas between them"
+        raise ParameterError("--candidates", OWNER, allowed=allowed, got=text) from None
+
+
+def _number_or_name(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+class _Lines:
+    """Tells of every step of the search in a line."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def __call__(self, event: SelectionEvent, /) -> None:
+        record = event.record
+        theta = "floors by class" if isinstance(record.theta, dict) else f"theta {record.theta:g}"
+        line = f"{theta}: {event.kind}, {record.rounds} of {record.planned_rounds} rounds"
+        if record.worst_error is not None:
+            line += f", worst-class validation error {record.worst_error:.1%}"
+        if event.kind == "ended":
+            line += f", {record.status}"
+        if record.why:
+            line += f" ({record.why})"
+        _say(self._console, f"{line}; {event.passes:,} passes so far")
+
+
+def _say(console: Console, text: str, style: str | None = None) -> None:
+    """Print text as it is: class names may look like markup."""
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,120 @@
+"""Scores of rows that the classifier was not trained on, by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
+
+from worstclass.data.map_style import is_map_dataset
+from worstclass.data.splits import take_rows
+from worstclass.exceptions import DataError, ParameterError
+from worstclass.floors import IntArray
+from worstclass.labels import Labels
+from worstclass.offsets.potentials import FloatArray
+from worstclass.offsets.scores import class_scores
+
+Split = tuple[IntArray, IntArray]
+
+
+class HeldOut(NamedTuple):
+    """Scores of held-out rows, shape (n, K), and their class indices."""
+
+    scores: FloatArray
+    target: IntArray
+
+
+def make_folds(cv: Any, X: Any, labels: Labels, random_state: Any, *, owner: str) -> list[Split]:
+    """Return rows to train on and rows to hold out, one pair a fold."""
+    if is_map_dataset(X):
+        raise DataError(
+            f"{owner} cannot cross-validate a map-style data set. Pass validation rows to fit as X_val and y_val, or "
+            "fit the estimator yourself and use cv='prefit'."
+        )
+    splitter = _splitter(cv, labels, random_state, owner)
+    folds = [
+        (np.asarray(train), np.asarray(test))
+        for train, test in splitter.split(np.zeros(len(labels.index)), labels.index)
+    ]
+    for train, _ in folds:
+        if len(np.unique(labels.index[train])) < 2:
+            raise DataError("Each fold of cv must train on rows of at least two classes. Got one with fewer.")
+    return folds
+
+
+def without_weightless(folds: list[Split], sample_weight: Any) -> list[Split]:
+    """Hold out no row of weight 0: it counts as if it were not there."""
+    if sample_weight is None:
+        return folds
+    counts = np.asarray(sample_weight) != 0
+    return [(train, test[counts[test]]) for train, test in folds]
+
+
+def out_of_fold(
+    estimator: Any, X: Any, labels: Labels, folds: Iterable[Split], kind: str, options: Mapping[str, Any]
+) -> tuple[HeldOut, Any]:
+    """Train a clone on each fold, and collect its scores of the rows held out; return them and the last clone.
+
+    A row that is held out several times counts as often. Where a fold trains on no row of a class, its held-out rows of
+    that class are left out, because a classifier cannot be judged on what it was never shown; for its other rows that
+    class has a score with which it never wins.
+    """
+    parts = []
+    for train, test in folds:
+        member = clone(estimator)
+        member.fit(take_rows(X, train), labels.classes[labels.index[train]], **rows_of_options(options, train, labels))
+        parts.append(_judged(member, X, labels, test, kind))
+    scores = np.concatenate([part.scores for part in parts])
+    if len(scores) == 0:
+        raise DataError("There is no held-out row to choose offsets on: the folds of cv hold none out.")
+    finite = scores[np.isfinite(scores)]
+    scores[~np.isfinite(scores)] = finite.min() - 2 * (np.ptp(finite) + 1)
+    return HeldOut(scores, np.concatenate([part.target for part in parts])), member
+
+
+def rows_of_options(options: Mapping[str, Any], index: IntArray, labels: Labels) -> dict[str, Any]:
+    """Take from each option of ``fit`` that has one entry a row (such as ``sample_weight``) those of some rows."""
+    n_rows = len(labels.index)
+    return {
+        name: take_rows(value if hasattr(value, "shape") else np.asarray(value), index)
+        if hasattr(value, "__len__") and not isinstance(value, str | Mapping) and len(value) == n_rows
+        else value
+        for name, value in options.items()
+    }
+
+
+def _judged(member: Any, X: Any, labels: Labels, test: IntArray, kind: str) -> HeldOut:
+    known = np.searchsorted(labels.classes, member.classes_)
+    test = test[np.isin(labels.index[test], known)]
+    scores = np.full((len(test), labels.n_classes), -np.inf)
+    if len(test):
+        scores[:, known] = class_scores(member, take_rows(X, test), kind)
+    return HeldOut(scores, labels.index[test])
+
+
+def _splitter(cv: Any, labels: Labels, random_state: Any, owner: str) -> Any:
+    whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
+    if isinstance(cv, float | np.floating) and 0 < cv < 1:
+        return StratifiedShuffleSplit(n_splits=1, test_size=float(cv), random_state=random_state)
+    if whole and cv >= 2:
+        smallest = int(labels.totals.argmin())
+        if labels.totals[smallest] < cv:
+            raise ParameterError(
+                "cv",
+                owner,
+                allowed=f"at most {labels.totals[smallest]} folds, the rows of class {labels.classes[smallest]!s}",
+                got=cv,
+                hint="Take fewer folds, gather more rows of that class, or use cv='prefit' with held-out rows.",
+            )
+        return StratifiedKFold(int(cv), shuffle=random_state is not None, random_state=random_state)
+    if not isinstance(cv, str) and (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        return check_cv(cv, labels.index, classifier=True)
+    raise ParameterError(
+        "cv",
+        owner,
+        allowed="a number of folds (2 or more), a share of the rows in (0, 1), a splitter, index pairs or 'prefit'",
+        got=cv,
+    )

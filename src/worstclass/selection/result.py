@@ -1,0 +1,120 @@
+"""What a search for theta found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from worstclass.boosting.booster import WorstClassBooster
+from worstclass.selection.candidate import CandidateRecord
+from worstclass.selection.nearest import FeasibleFloors
+
+_NEVER = "These rows chose; a certificate must rest on others."
+
+
+@dataclass(frozen=True, eq=False)
+class ThetaSelection:
+    """The theta that was chosen, the booster fitted at it, and what became of every candidate.
+
+    ``str(selection)`` is a table for people, ``selection.to_dict()`` the same for files.
+
+    Attributes
+    ----------
+    way : how it was chosen: ``"grid"``, ``"baseline"``, ``"goal"`` or ``"best"``.
+    theta : the floor that was chosen; for ``"goal"`` the goal itself, or where that is infeasible the nearest feasible
+        floors by class.
+    booster : fitted at ``theta`` on the training rows; the validation rows chose the prefix of its vote.
+    met : whether the search found what it was after. For ``"grid"`` and ``"baseline"``, which only compare: always
+        True. For ``"goal"``: whether the vote meets the goal on the training rows. For ``"best"``: whether any theta
+        is feasible.
+    candidates : one record for each theta that was tried, the smallest first.
+    select_on : the validation error that chose, of the ``"worst"`` class or the ``"average"`` over all rows.
+    chosen_by : which rows chose. They must not certify: the booster remembers them, and ``certify`` refuses them.
+    n_train : rows that trained.
+    passes : over the training rows, made by all candidates together.
+    seconds : time the whole search took.
+    observed_error : the baseline's worst-class validation error; None without one.
+    nearest : for a goal that is infeasible, what blocks it and the nearest feasible floors; else None.
+    """
+
+    way: str
+    theta: Any
+    booster: WorstClassBooster
+    met: bool
+    candidates: tuple[CandidateRecord, ...]
+    select_on: str
+    chosen_by: str
+    n_train: int
+    passes: int
+    seconds: float
+    observed_error: float | None = None
+    nearest: FeasibleFloors | None = None
+
+    @property
+    def chosen(self) -> CandidateRecord | None:
+        """The record of the theta that was chosen; None where nearest floors took its place."""
+        return next((record for record in self.candidates if record.theta == self.theta), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        validation = self.booster.validation_report_
+        return {
+            "way": self.way,
+            "theta": _plain(self.theta),
+            "met": self.met,
+            "select_on": self.select_on,
+            "chosen_by": self.chosen_by,
+            "n_train": self.n_train,
+            "passes": self.passes,
+            "seconds": self.seconds,
+            "observed_error": self.observed_error,
+            "bound_met": self.booster.bound_met_,
+            "training": self.booster.training_report_.to_dict(),
+            "validation": None if validation is None else validation.to_dict(),
+            "candidates": [record.to_dict() for record in self.candidates],
+            "nearest": None if self.nearest is None else self.nearest.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        lines = [_HEAD, *(_line(record, record.theta == self.theta) for record in self.candidates), ""]
+        if self.observed_error is not None:
+            lines.append(f"the baseline's worst-class validation error: {self.observed_error:.1%}")
+        if self.nearest is not None:
+            lines += ["The goal is infeasible.", str(self.nearest)]
+        else:
+            lines.append(self._sentence)
+        lines.append(f"{self.passes:,} passes in all. Chosen by {self.chosen_by}. {_NEVER}")
+        return "\n".join(lines)
+
+    @property
+    def _sentence(self) -> str:
+        validation = self.booster.validation_report_
+        assert validation is not None
+        bound = "meets" if self.booster.bound_met_ else "MISSES"
+        return (
+            f"theta {_short(self.theta)}: worst-class validation error {validation.worst_error:.1%} "
+            f"({validation.worst_class}), all rows {validation.plain_error:.1%}; the vote {bound} "
+            f"{'its floor' if not isinstance(self.theta, Mapping) else 'its floors'} on the training rows"
+        )
+
+
+_HEAD = f"  {'theta':<10}  {'status':<10}  {'rounds':>9}  {'passes':>8}  {'worst':>7}  {'all rows':>8}  bound"
+
+
+def _line(record: CandidateRecord, chosen: bool) -> str:
+    worst, plain = ("-" if value is None else f"{value:.1%}" for value in (record.worst_error, record.plain_error))
+    line = (
+        f"{'*' if chosen else ' '} {_short(record.theta):<10}  {record.status:<10}  "
+        f"{record.rounds:>4}/{record.planned_rounds:<4}  {record.passes:>8,}  {worst:>7}  {plain:>8}  "
+        f"{'met' if record.bound_met else 'missed'}"
+    )
+    return f"{line}  ({record.why})" if record.why else line
+
+
+def _short(theta: Any) -> str:
+    return "by class" if isinstance(theta, Mapping) else f"{theta:g}"
+
+
+def _plain(theta: Any) -> Any:
+    return {str(label): float(floor) for label, floor in theta.items()} if isinstance(theta, Mapping) else float(theta)

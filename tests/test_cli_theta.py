@@ -1,0 +1,143 @@
+"""`worstclass theta`, run as a user would: files in, a model and theta.json out, exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from worstclass import load_model
+from worstclass.cli.app import run
+
+
+@pytest.fixture
+def iris(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = load_iris(as_frame=True).frame
+    frame["species"] = np.array(["setosa", "versicolor", "virginica"])[frame.pop("target")]
+    frame.to_csv("iris.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def twins(tmp_path, monkeypatch):
+    """Two classes of which a column tells two rows in three apart, beside one that stands alone."""
+    monkeypatch.chdir(tmp_path)
+    y = np.repeat(["left", "right", "other"], 60)
+    side = np.where(np.arange(180) % 3 == 0, y == "left", y == "right")
+    pd.DataFrame({"x": np.where(y == "other", 5, side), "y": y}).to_csv("twins.csv", index=False)
+    return tmp_path
+
+
+IRIS = ["theta", "iris.csv", "--target", "species", "--rounds", "3", "--out", "model"]
+TWINS = ["theta", "twins.csv", "--target", "y", "--rounds", "3", "--out", "model"]
+
+
+def written(folder) -> dict:
+    return json.loads((folder / "model" / "theta.json").read_text())
+
+
+def test_a_grid_writes_the_model_at_the_theta_it_chose(iris, capsys):
+    assert run([*IRIS, "--candidates", "0.9,0.5,0.7", "--seed", "3"]) == 0
+    shown = capsys.readouterr().out
+    assert "theta 0.9: ended, 3 of 3 rounds, worst-class validation error" in shown
+    assert "a certificate must rest on others" in shown
+    values = written(iris)
+    assert [row["theta"] for row in values["candidates"]] == [0.5, 0.7, 0.9]
+    assert f"theta {values['theta']:g}: worst-class validation error" in shown
+    assert (values["way"], values["seed"], values["met"]) == ("grid", 3, True)
+    assert values["n_train"] == 90  # of 150 rows: 30 test, 30 choose
+    assert values["chosen_by"] == "30 rows, given as validation rows"
+    assert sum(row["total"] for row in values["test"]["classes"]) == 30
+    assert values["provenance"]["versions"]["numpy"]
+    assert load_model(iris / "model").theta == values["theta"]
+    assert run(["evaluate", "model", "iris.csv", "--target", "species"]) == 0
+
+
+def test_quiet_shows_the_result_alone(iris, capsys):
+    assert run([*IRIS, "--candidates", "0.9", "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    assert "passes so far" not in shown
+    assert "* 0.9" in shown
+
+
+def test_a_goal_that_is_met(iris, capsys):
+    assert run([*IRIS, "--way", "goal", "--goal", "setosa=0.95", "--goal", "others=0.8"]) == 0
+    assert load_model(iris / "model").theta_ == (0.95, 0.8, 0.8)
+    assert "the vote meets its floors" in capsys.readouterr().out
+
+
+def test_a_goal_that_cannot_be_met_ends_with_1_and_the_nearest_floors(twins, capsys):
+    assert run([*TWINS, "--way", "goal", "--goal", "0.8", "--resolution", "0.05", "--patience", "5"]) == 1
+    shown = capsys.readouterr().out
+    assert "Classes that block:" in shown
+    assert "Nearest feasible floors:" in shown
+    nearest = written(twins)["nearest"]
+    blocking = {row["label"] for row in nearest["blocking"]}
+    assert blocking
+    assert blocking <= {"left", "right"}
+    model = load_model(twins / "model")
+    assert model.bound_met_
+    assert dict(zip(model.classes_.tolist(), model.theta_, strict=True)) == nearest["floors"]
+    assert nearest["floors"]["other"] == 0.8
+
+
+def test_candidates_from_an_observed_error(iris):
+    assert run([*IRIS, "--way", "baseline", "--baseline", "0.2"]) == 0
+    assert [row["theta"] for row in written(iris)["candidates"]] == [0.8, 0.85, 0.9, 0.95]
+
+
+def test_candidates_from_a_method_that_is_trained(iris, capsys):
+    assert run([*IRIS, "--way", "baseline", "--baseline", "logistic"]) == 0
+    values = written(iris)
+    assert values["observed_error"] == 0.2  # 2 of 10 validation rows of a class
+    assert [row["theta"] for row in values["candidates"]] == [0.8, 0.85, 0.9, 0.95]
+    assert "the baseline's worst-class validation error: 20.0%" in capsys.readouterr().out
+
+
+def test_the_best_attainable(iris):
+    assert run([*IRIS, "--way", "best", "--resolution", "0.25"]) == 0
+    values = written(iris)
+    assert [row["theta"] for row in values["candidates"]] == [0.5, 0.75]
+    assert values["theta"] == 0.75
+    assert values["bound_met"]
+
+
+def test_a_named_data_set_is_cut_where_it_has_no_validation_rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["theta", "artificial-balanced", "--candidates", "0.2,0.3", "--rounds", "2", "--extend", "0"]
+    few = ["--gamma", "0.0995", "--lr", "0.01", "--max-test-rows", "500", "--val-share", "0.3", "--out", "model"]
+    assert run([*arguments, *few, "--budget", "epochs=40"]) == 0
+    values = written(tmp_path)
+    assert values["chosen_by"] == "150 rows, cut off the rows given for training"
+    assert values["settings"]["budget"] == "epochs=40"
+    assert all(row["passes"] <= 40 for row in values["candidates"])
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--candidates", "0.5,x"], "numbers in [0, 1)"),
+        (["--candidates", "0.5,1.5"], "an accuracy floor in [0, 1)"),
+        (["--way", "goal"], "'goal'"),
+        (["--goal", "0.5"], "'goal'"),
+        (["--way", "goal", "--goal", "rose=0.5", "--goal", "others=0.5"], "rose"),
+        (["--way", "baseline", "--baseline", "foccal"], "Did you mean 'focal'?"),
+        (["--budget", "hours=1"], "epochs=N"),
+        (["--val-share", "0.001"], "no validation row"),
+        (["--lr", "0.1"], "Add --network mlp."),
+    ],
+)
+def test_bad_input_ends_with_2_and_one_message(iris, capsys, more, message):
+    assert run([*IRIS, *more]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_an_unknown_way_is_refused_by_the_parser(iris, capsys):
+    assert run([*IRIS, "--way", "gird"]) == 2
+    assert "gird" in capsys.readouterr().err
