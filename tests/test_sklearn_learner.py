@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, load_iris
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
     ExtraTreesClassifier,
@@ -19,6 +20,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -30,7 +32,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from worstclass import SklearnLearner, WorstClassBooster, worst_class_scorer
-from worstclass.exceptions import ParameterError, UnknownNameError
+from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 from worstclass.learners.base import Verdict
 from worstclass.learners.capacity import CapacityRule, capacity_rule, geometric_steps
 
@@ -218,6 +220,16 @@ def test_missing_values_and_categories_are_left_to_learners_that_take_them(blobs
     learner = SklearnLearner(HistGradientBoostingClassifier(categorical_features="from_dtype", min_samples_leaf=5))
     model = WorstClassBooster(learner, theta=0.8, n_rounds=4, random_state=0).fit(frame, y)
     assert model.bound_met_
+
+
+def test_missing_values_reach_a_pipeline_that_fills_them_in(blobs):
+    X, y = blobs
+    X = X.copy()
+    X[::7, 0] = np.nan
+    filling = make_pipeline("passthrough", SimpleImputer(), LogisticRegression())
+    assert WorstClassBooster(filling, 0.8, random_state=0).fit(X, y).bound_met_
+    with pytest.raises(DataError, match="contains NaN"):
+        WorstClassBooster(make_pipeline(PCA(), LogisticRegression()), 0.8).fit(X, y)
 
 
 def test_sparse_matrices_go_through_to_classifiers_that_take_them():

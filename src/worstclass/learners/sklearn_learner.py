@@ -27,6 +27,7 @@ from worstclass.learners.base import (
     Training,
     WeakLearner,
 )
+from worstclass.learners.binning import QuantileGrid
 from worstclass.learners.capacity import CapacityRule, capacity_rule, growing_fits
 from worstclass.options import suggests_options
 from worstclass.randomness import isolated_rng
@@ -39,7 +40,7 @@ class SklearnLearner(WeakLearner):
     Within a round its capacity grows from low to the value it was given, until the edge is met: epochs for
     classifiers with ``partial_fit`` and ``max_iter``, iterations for boosted ensembles (by warm start where there
     is one), depth for trees and forests, one fit for the rest. Of a ``Pipeline`` the last step is boosted; the
-    steps before it are fitted once, on the whole training sample.
+    steps before it are fitted once, on the whole training sample. So are the bins of histogram-based trees.
 
     Parameters
     ----------
@@ -66,6 +67,11 @@ class SklearnLearner(WeakLearner):
         self.resample = resample
         self.grow = grow
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether the classifier has ``predict_proba``."""
+        return hasattr(_split(self.estimator)[1], "predict_proba")
+
     def check_X(self, X: Any) -> Any:
         """Check arrays and sparse matrices; leave data frames to the classifier, which knows its columns."""
         self._check_estimator()
@@ -73,7 +79,7 @@ class SklearnLearner(WeakLearner):
             if len(X) == 0:
                 raise DataError("X must have at least one row. Got a data frame with 0 sample(s).")
             return X
-        tags = get_tags(self.estimator).input_tags
+        tags = get_tags(_first_step(self.estimator)).input_tags
         try:
             return check_array(
                 X,
@@ -89,6 +95,7 @@ class SklearnLearner(WeakLearner):
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> SklearnTraining:
         """Fit the steps before the classifier, and find out how it is weighted and grown."""
         steps, final = _split(self.estimator)
+        steps = _with_grid(steps, final)
         if final.get_params(deep=False).get("class_weight") is not None:
             raise ParameterError(
                 "class_weight",
@@ -175,6 +182,10 @@ class SklearnMember(Member):
         """Return the class index of each row."""
         return np.asarray(self.estimator.predict(inputs.values), dtype=np.int64)
 
+    def probabilities(self, inputs: ArrayInputs) -> FloatArray:
+        """Return the probabilities that the classifier gives, shape (n, K)."""
+        return np.asarray(self.estimator.predict_proba(inputs.values), dtype=np.float64)
+
 
 @dataclass(frozen=True, eq=False)
 class SklearnTraining(Training):
@@ -188,6 +199,11 @@ class SklearnTraining(Training):
     rule: CapacityRule
     weighted: bool
     bootstrap: bool
+
+    @property
+    def forgets(self) -> bool:
+        """Every round starts from an unfitted copy."""
+        return True
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member, raising its capacity until ``stop`` is content."""
@@ -248,6 +264,23 @@ def _split(estimator: Any) -> tuple[Pipeline | None, Any]:
     if isinstance(estimator, Pipeline):
         return (estimator[:-1] if len(estimator) > 1 else None), estimator[-1]
     return None, estimator
+
+
+def _first_step(estimator: Any) -> Any:
+    """Return what X reaches first: a pipeline itself does not tell whether its first step takes missing values."""
+    if not isinstance(estimator, Pipeline):
+        return estimator
+    return next(step for _, step in estimator.steps if step not in (None, "passthrough"))
+
+
+def _with_grid(steps: Pipeline | None, final: Any) -> Pipeline | None:
+    """Let histogram-based trees find columns that are binned already; see ``learners.binning`` for why."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    if not isinstance(final, HistGradientBoostingClassifier):
+        return steps
+    before = [] if steps is None else steps.steps
+    return Pipeline([*before, ("quantile-grid", QuantileGrid(final.max_bins))])
 
 
 def _with_seed(estimator: Any, seed: int) -> Any:
