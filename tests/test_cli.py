@@ -9,8 +9,9 @@ import sys
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
 
-from worstclass import load_model
+from worstclass import WorstClassBooster, load_dataset, load_model, save_model
 from worstclass.cli.app import run
 from worstclass.experiments.run import RunResult
 
@@ -64,6 +65,32 @@ def test_labels_that_are_numbers_can_be_named(iris, capsys):
     assert RunResult.read(iris / "numbers").theta == {"1": 0.2, "2": 0.1, "3": 0.2, "4": 0.2, "5": 0.2}
 
 
+NAMED = ["fit", "iris", "--rounds", "2", "--extend", "20", "--gamma", "0.4995", "--quiet", "--out", "named"]
+
+
+def test_classes_of_a_named_data_set_go_by_their_names(iris, capsys):
+    assert run([*NAMED, "--theta", "virginica=0.8", "--theta", "others=0.7"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("setosa", "versicolor", "virginica"))
+    assert RunResult.read(iris / "named").theta == {"setosa": 0.7, "versicolor": 0.7, "virginica": 0.8}
+    assert load_model(iris / "named").classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert run(["evaluate", "named", "iris", "--json"]) == 0
+    names = {row["name"] for row in json.loads(capsys.readouterr().out)["classes"]}
+    assert names == {"setosa", "versicolor", "virginica"}
+    assert run(["certify", "named", "iris", "--require", "virginica=0.2", "--require", "others=0.1"]) in (0, 1)
+    assert "virginica" in capsys.readouterr().out
+    assert run([*NAMED, "--theta", "virginia=0.8"]) == 2
+    assert "'virginica'" in capsys.readouterr().err
+
+
+def test_a_model_that_was_fitted_on_numbers_is_measured_on_numbers(iris, capsys):
+    train = load_dataset("iris").train
+    save_model(WorstClassBooster(DecisionTreeClassifier(), 0.8, random_state=0).fit(train.X, train.y), iris / "own")
+    assert run(["evaluate", "own", "iris", "--json"]) == 0
+    assert {row["name"] for row in json.loads(capsys.readouterr().out)["classes"]} == {"0", "1", "2"}
+    assert run(["certify", "own", "iris", "--require", "virginica=0.2", "--require", "others=0.1"]) in (0, 1)
+
+
 def test_a_network_on_a_table_with_a_validation_part(iris):
     table = ["fit", "numbers.csv", "--target", "species", "--rounds", "3", "--gamma", "0.4995", "--out", "net"]
     frame = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
@@ -91,6 +118,8 @@ def test_a_bound_that_is_missed_exits_with_1_and_writes_the_model(iris, capsys):
     shown = capsys.readouterr().out
     assert "warning: Round 1 could not reach its edge" in shown
     assert "Bound NOT met" in shown
+    assert "worstclass theta --way goal) finds the nearest floors" in shown
+    assert "worstclass theta --way goal) finds the nearest floors" in (iris / "missed" / "report.md").read_text()
     result = RunResult.read(iris / "missed")
     assert not result.bound_met
     assert set(result.shortfall) <= {"1", "2", "3", "4", "5"}
@@ -163,7 +192,10 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         ([*FIT, "--theta", "0.8", "--network", "mlp"], "columns that are not numbers: ['colour']"),
         ([*FIT, "--theta", "0.8", "--lr", "0.1"], "--lr"),
         ([*FIT, "--theta", "0.8", "--theta", "0.9"], "given once for each class"),
-        (["fit", "artificial-balanced", "--val-share", "0.2", "--out", "m"], "left out for a named data set"),
+        (
+            ["fit", "artificial-balanced", "--val-share", "0.2", "--out", "m"],
+            "left out for 'artificial-balanced', a named data set",
+        ),
         (["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--out", "iris.csv"], "File exists"),
         (["evaluate", "nowhere", "iris.csv", "--target", "species"], "not a model folder"),
         (["fti"], "fit"),

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from official_files import picture_bytes
 
+from worstclass import methods
 from worstclass.cli.app import run
 from worstclass.data.registry import named_dataset
 from worstclass.experiments import compare
@@ -117,6 +119,23 @@ def test_a_table_of_text_end_to_end(here, capsys):
     assert "sha256" in capsys.readouterr().err
 
 
+def test_a_folder_of_images_is_compared_and_known_by_its_files(here, capsys):
+    rng = np.random.default_rng(0)
+    for name, brightness in (("dark", 60), ("bright", 190)):
+        Path("photos", name).mkdir(parents=True)
+        for number in range(20):
+            pixels = (brightness + rng.integers(-30, 30, (8, 8, 3))).astype(np.uint8)
+            Path("photos", name, f"{number}.png").write_bytes(picture_bytes(pixels))
+    command = ["compare", "photos", "--methods", "ce", "--seeds", "1", "--network", "cnn-small", "--out", "seen"]
+    command += ["--budget", "epochs=2"]
+    assert run(command) == 0
+    assert run(command) == 0
+    assert capsys.readouterr().out.count(": reused") == 1
+    Path("photos", "dark", "20.png").write_bytes(picture_bytes(np.zeros((8, 8, 3), np.uint8)))
+    assert run(command) == 2
+    assert "sha256" in capsys.readouterr().err
+
+
 def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatch):
     command = [*SQUARES, "--methods", "ce,logistic", "--out", "stopped"]
     original, begun = compare.run_method, []
@@ -129,7 +148,9 @@ def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatc
 
     monkeypatch.setattr(compare, "run_method", interrupt_the_third)
     assert run(command) == 130
-    capsys.readouterr()
+    told = capsys.readouterr().err
+    assert "interrupted. The 2 results finished so far are in" in told
+    assert "the same command goes on from there" in told
     assert sorted(file.name for file in Path("stopped").rglob("*.*")) == ["ce-seed0.json", "logistic-seed0.json"]
     assert run(command) == 0
     resumed = capsys.readouterr().out
@@ -145,6 +166,27 @@ def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatc
         )
     ]
     assert rows[0] == rows[1]
+
+
+def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypatch):
+    planned = []
+
+    def only_plan(plan, *_, **__):
+        planned.extend(plan.methods)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(methods, "find_spec", lambda name: None)
+    monkeypatch.setattr("worstclass.cli.compare.run_comparison", only_plan)
+    assert run([*SQUARES, "--methods", "all"]) == 130
+    assert {"ours", "forest"} < set(planned)
+    assert not {"balanced-forest", "rusboost", "easy-ensemble"} & set(planned)
+    assert "left out: balanced-forest, rusboost, easy-ensemble (pip install" in capsys.readouterr().out
+
+
+def test_shares_that_a_named_data_set_would_ignore_are_refused(here, capsys):
+    assert run(["compare", "iris", "--methods", "logistic", "--val-share", "0.3"]) == 2
+    told = capsys.readouterr().err
+    assert "'--val-share' parameter of compare must be left out for 'iris', a named data set" in told
 
 
 def test_a_method_that_fails_is_told_and_exits_with_1(here, capsys, monkeypatch):
@@ -189,7 +231,7 @@ def test_without_a_folder_the_data_names_it(here):
     assert run(["compare", "artificial-balanced", "--methods", "logistic", "--seeds", "1", "--quiet"]) == 0
     assert Path("comparison-artificial-balanced/comparison.md").is_file()
     kept = CellResult.read(Path("comparison-artificial-balanced/cells/logistic-seed0.json"))
-    passes = named_dataset("artificial-balanced").defaults["compare"]["epochs"]
+    passes = named_dataset("artificial-balanced").settings["compare"]["epochs"]
     assert kept.settings["budget"] == {"epochs": passes, "seconds": None}
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from worstclass import load_model
+from worstclass import ClassReport, load_model
 from worstclass.cli.app import run
+from worstclass.learners.sklearn_learner import SklearnTraining
 
 
 @pytest.fixture
@@ -50,11 +52,55 @@ def test_a_grid_writes_the_model_at_the_theta_it_chose(iris, capsys):
     assert f"theta {values['theta']:g}: worst-class validation error" in shown
     assert (values["way"], values["seed"], values["met"]) == ("grid", 3, True)
     assert values["n_train"] == 90  # of 150 rows: 30 test, 30 choose
-    assert values["chosen_by"] == "30 rows, given as validation rows"
+    assert values["chosen_by"] == "30 validation rows"
     assert sum(row["total"] for row in values["test"]["classes"]) == 30
     assert values["provenance"]["versions"]["numpy"]
     assert load_model(iris / "model").theta == values["theta"]
+    assert str(ClassReport.from_dict(values["test"])) in shown
     assert run(["evaluate", "model", "iris.csv", "--target", "species"]) == 0
+
+
+def test_the_model_is_the_one_that_fit_gives_at_that_theta(iris):
+    assert run([*IRIS, "--candidates", "0.9,0.5", "--seed", "3"]) == 0
+    theta = str(written(iris)["theta"])
+    same = ["--theta", theta, "--val-share", "0.2", "--seed", "3", "--out", "plain"]
+    assert run(["fit", "iris.csv", "--target", "species", "--rounds", "3", *same]) == 0
+    assert (iris / "model" / "model.json").read_text() == (iris / "plain" / "model.json").read_text()
+
+
+def test_rows_that_trained_or_chose_do_not_certify(iris, capsys):
+    assert run([*IRIS, "--candidates", "0.9"]) == 0
+    assert run(["certify", "model", "iris.csv", "--target", "species", "--require", "0.5"]) == 2
+    assert "trained or validated on 12" in capsys.readouterr().err  # 120 rows, and those that repeat them
+
+
+def test_an_interrupted_search_writes_the_best_so_far(iris, capsys, monkeypatch):
+    train, rounds = SklearnTraining.train, []
+
+    def interrupted_in_round_3(self, sample_weight, stop, seed):
+        rounds.append(seed)
+        if len(set(rounds)) == 3:
+            raise KeyboardInterrupt
+        return train(self, sample_weight, stop, seed)
+
+    monkeypatch.setattr(SklearnTraining, "train", interrupted_in_round_3)
+    assert run([*IRIS, "--candidates", "0.9,0.5"]) == 1
+    assert "INTERRUPTED: this is the best so far" in capsys.readouterr().out
+    values = written(iris)
+    assert values["interrupted"]
+    assert [row["rounds"] for row in values["candidates"]] == [2, 2]
+    model = load_model(iris / "model")
+    assert (model.theta, len(model.members_)) == (values["theta"], 2)
+
+
+def test_an_interrupt_before_the_first_round_is_finished_writes_nothing(iris, capsys, monkeypatch):
+    def interrupted(self, sample_weight, stop, seed):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SklearnTraining, "train", interrupted)
+    assert run([*IRIS, "--candidates", "0.9,0.5"]) == 130
+    assert "interrupted before a round was finished: nothing is written" in capsys.readouterr().err
+    assert not list((iris / "model").iterdir())
 
 
 def test_quiet_shows_the_result_alone(iris, capsys):
@@ -75,6 +121,8 @@ def test_a_goal_that_cannot_be_met_ends_with_1_and_the_nearest_floors(twins, cap
     shown = capsys.readouterr().out
     assert "Classes that block:" in shown
     assert "Nearest feasible floors:" in shown
+    assert "theta 0.8: ended" in shown  # the goal, and then floors by class
+    assert re.search(r"theta left 0\.\d+, other 0\.8, right 0\.\d+: ended", shown)
     nearest = written(twins)["nearest"]
     blocking = {row["label"] for row in nearest["blocking"]}
     assert blocking
@@ -112,7 +160,7 @@ def test_a_named_data_set_is_cut_where_it_has_no_validation_rows(tmp_path, monke
     few = ["--gamma", "0.0995", "--lr", "0.01", "--max-test-rows", "500", "--val-share", "0.3", "--out", "model"]
     assert run([*arguments, *few, "--budget", "epochs=40"]) == 0
     values = written(tmp_path)
-    assert values["chosen_by"] == "150 rows, cut off the rows given for training"
+    assert values["chosen_by"] == "150 validation rows, cut off the rows given for training"
     assert values["settings"]["budget"] == "epochs=40"
     assert all(row["passes"] <= 40 for row in values["candidates"])
 
@@ -124,9 +172,11 @@ def test_a_named_data_set_is_cut_where_it_has_no_validation_rows(tmp_path, monke
         (["--candidates", "0.5,1.5"], "an accuracy floor in [0, 1)"),
         (["--way", "goal"], "'goal'"),
         (["--goal", "0.5"], "'goal'"),
-        (["--way", "goal", "--goal", "rose=0.5", "--goal", "others=0.5"], "rose"),
+        (["--way", "goal", "--goal", "rose=0.5", "--goal", "others=0.5"], "'--goal' parameter of theta"),
+        (["--way", "goal", "--goal", "setosa=x", "--goal", "others=0.5"], "'--goal' parameter of theta"),
         (["--way", "baseline", "--baseline", "foccal"], "Did you mean 'focal'?"),
-        (["--budget", "hours=1"], "epochs=N"),
+        (["--budget", "hours=1"], "'--budget' parameter of theta must be epochs=N"),
+        (["--budget", "epochs=0"], "each above 0"),
         (["--val-share", "0.001"], "no validation row"),
         (["--lr", "0.1"], "Add --network mlp."),
     ],

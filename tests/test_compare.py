@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from worstclass import build_method, list_methods, load_dataset, make_splits
+from worstclass import build_method, class_report, list_methods, load_dataset, make_splits
 from worstclass.boosting.hedge import n_rounds_for
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import (
@@ -133,9 +133,10 @@ def test_floors_by_class_are_kept_as_text():
 
 
 def test_one_gamma_goes_to_all_methods_whose_rounds_follow_from_it():
-    cells = plan("focal", "ours", "boosting", "deep-ensemble", "ours-trees", gamma=0.25).cells()
+    by_gamma = ("ours", "boosting", "deep-ensemble", "ours-trees", "ours+offsets")
+    cells = plan("focal", *by_gamma, gamma=0.25).cells()
     gammas = {cell.method: cell.settings["options"]["gamma"] for cell in cells}
-    assert gammas == {"focal": 1.0, "ours": 0.25, "boosting": 0.25, "deep-ensemble": 0.25, "ours-trees": 0.25}
+    assert gammas == {"focal": 1.0, **dict.fromkeys(by_gamma, 0.25)}
 
 
 def test_a_cell_is_built_with_its_seed_and_the_rules_of_all():
@@ -220,6 +221,27 @@ def test_the_members_that_vote_are_counted():
     assert sum(row.total for row in several.validation.rows) == len(data.val)
     forest = run_method(find_method("logistic"), build_method("logistic"), data)
     assert (forest.n_members, forest.passes, forest.extra) == (None, None, {})
+
+
+def test_offsets_are_chosen_by_the_validation_rows_and_the_passes_inside_are_counted():
+    data, rules = with_validation(0), {"learner": LEARNER, "max_epochs": 12, "random_state": 0}
+    model = build_method("ce+offsets", **rules)
+    outcome = run_method(find_method("ce+offsets"), model, data)
+    assert (outcome.passes, outcome.n_members) == (12, 1)
+    assert outcome.validation == model.validation_report_
+    assert sum(row.total for row in outcome.validation.rows) == len(data.val)
+    assert outcome.extra == {
+        "best_epoch": model.estimator_.best_epoch_,
+        "scores": "log-proba",
+        "offsets": model.offsets_.tolist(),
+        "worst_error_before_offsets": model.validation_report_before_.worst_error,
+    }
+    plain = run_method(find_method("ce"), build_method("ce", **rules), data)
+    assert outcome.extra["worst_error_before_offsets"] == plain.validation.worst_error
+    assert outcome.validation.worst_error < plain.validation.worst_error
+    assert outcome.test == class_report(data.test.y, model.predict(data.test.X))
+    # training rows that choose are no validation rows
+    assert run_method(find_method("ce+offsets"), model, replace(data, val=None)).validation is None
 
 
 @pytest.mark.parametrize("name", ["hist-gradient-boosting", "logistic", "forest", "easy-ensemble"])
@@ -470,7 +492,8 @@ def test_overwriting_runs_again_with_other_settings(tmp_path):
 
 
 def test_budgets_are_kept_and_what_was_spent_is_noted(tmp_path):
-    rules = plan("ce", "ours", "boosting", "deep-ensemble", "0.5-dnn", budget=Budget(epochs=9), theta=0.9)
+    names = ("ce", "ours", "boosting", "deep-ensemble", "0.5-dnn", "ce+offsets", "ours+offsets")
+    rules = plan(*names, budget=Budget(epochs=9), theta=0.9)
     results = {result.method: result for result in run_comparison(rules, squares, tmp_path)}
     assert all(result.status == "done" for result in results.values())
     assert {name: result.passes for name, result in results.items()} == dict.fromkeys(results, 9)
@@ -478,6 +501,9 @@ def test_budgets_are_kept_and_what_was_spent_is_noted(tmp_path):
     assert any("misses the training bound" in note for note in results["0.5-dnn"].notes)
     assert results["ce"].notes == []
     assert results["0.5-dnn"].extra == {"bound_met": False}
+    assert results["ours+offsets"].n_members == results["ours"].n_members
+    assert results["ours+offsets"].extra["scores"] == "mean-proba"
+    assert results["ours+offsets"].notes == results["ours"].notes
     assert results["deep-ensemble"].n_members == min(9, n_rounds_for(0.2995, 5))
     assert math.isclose(results["ce"].worst_error, max(row["error"] for row in results["ce"].test["classes"]))
 
@@ -489,7 +515,10 @@ def test_networks_of_images_are_compared_too(tmp_path):
 
 
 def test_artificial_data_have_a_budget_of_their_own_under_which_boosting_can_finish():
+    from worstclass.boosting.hedge import n_rounds_for
     from worstclass.data.registry import named_dataset
 
     for name in ("artificial-balanced", "artificial-imbalanced"):
-        assert named_dataset(name).settings["compare"] == {"epochs": 4000}
+        dataset = named_dataset(name)
+        rounds = n_rounds_for(dataset.settings["booster"]["gamma"], dataset.n_classes)
+        assert dataset.settings["compare"]["epochs"] >= 10 * rounds

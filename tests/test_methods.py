@@ -8,7 +8,7 @@ import random
 import re
 import sys
 import warnings
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,15 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV
 from torch import nn
 
-from worstclass import build_method, class_report, list_methods, load_dataset, worst_class_scorer
+from worstclass import (
+    WorstClassOffsets,
+    build_method,
+    class_report,
+    list_methods,
+    load_dataset,
+    make_splits,
+    worst_class_scorer,
+)
 from worstclass.baselines.network import DeepEnsemble, NetworkClassifier
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.oco import InstanceBooster
@@ -90,6 +98,11 @@ def fitted(name):
     return quietly(built(name), X, Y)
 
 
+def trained(model):
+    """What made the passes: the model, or what is inside its offsets."""
+    return model.estimator_ if isinstance(model, WorstClassOffsets) else model
+
+
 def class_errors(y, answers):
     return {row.name: row.error for row in class_report(y, answers).rows}
 
@@ -155,6 +168,39 @@ def test_ours_and_naive_lower_the_worst_class_of_the_squares_below_that_of_cross
     assert all(worst[name] < worst["ce"] - 0.05 for name in ("naive", "class-dro", "ours"))
 
 
+@pytest.mark.parametrize(("name", "plain"), [("ce+offsets", "ce"), ("ours+offsets", "ours")])
+def test_offsets_are_tuned_on_the_rows_that_choose_for_the_others_and_cost_no_pass(name, plain):
+    rows = make_splits(*draw_blobs(3, [300, 60, 30]), val=0.4, test=0.0, seed=0)
+    data = rows.train.X, rows.train.y, rows.val.X, rows.val.y
+    model, alone = (quietly(built(which, max_epochs=20), *data) for which in (name, plain))
+    assert model.estimator_.n_passes_ == alone.n_passes_
+    np.testing.assert_array_equal(model.estimator_.predict_proba(X), alone.predict_proba(X))
+    by_hand = WorstClassOffsets(alone, cv="prefit").fit(rows.val.X, rows.val.y)
+    assert model.scores_ == {"ce": "log-proba", "ours": "mean-proba"}[plain]
+    np.testing.assert_array_equal(model.offsets_, by_hand.offsets_)
+    assert sum(row.total for row in model.validation_report_.rows) == len(rows.val.y)
+    assert model.validation_report_.worst_error < alone.validation_report_.worst_error
+    # without validation rows the training rows choose, as they choose the pass
+    model, alone = (quietly(built(which, max_epochs=20), *data[:2]) for which in (name, plain))
+    by_hand = WorstClassOffsets(alone, cv="prefit").fit(*data[:2])
+    np.testing.assert_array_equal(model.offsets_, by_hand.offsets_)
+    assert model.estimator_.n_passes_ == alone.n_passes_
+
+
+@pytest.mark.parametrize(("name", "kind"), [("ce+offsets", NetworkClassifier), ("ours+offsets", WorstClassBooster)])
+def test_offsets_need_one_training(name, kind, monkeypatch):
+    fits, plain = [], kind.fit
+
+    @wraps(plain)
+    def counted(self, *data):
+        fits.append(len(data))
+        return plain(self, *data)
+
+    monkeypatch.setattr(kind, "fit", counted)
+    quietly(built(name, max_epochs=3), X, Y)
+    assert fits == [2]
+
+
 def test_half_dnn_is_one_network_that_meets_every_floor():
     # 81% of 40, 30 and 20 rows are no whole rows: what meets a floor is beyond it, and the bound is met too
     model = built("0.5-dnn", theta=0.81, max_epochs=500).fit(X, Y)
@@ -194,7 +240,7 @@ def test_the_same_seed_gives_the_same_answers_and_global_streams_are_neither_rea
 @pytest.mark.parametrize("name", of_kind["network"])
 def test_another_seed_gives_another_network(name):
     other = quietly(built(name, seed=1), X, Y)
-    ours, theirs = fitted(name).members_[0].state, other.members_[0].state
+    ours, theirs = (trained(model).members_[0].state for model in (fitted(name), other))
     assert any(not torch.equal(ours[key], theirs[key]) for key in ours)
 
 
@@ -243,8 +289,8 @@ def test_they_can_be_searched_over(name, grid):
 @pytest.mark.parametrize("name", of_kind["network"])
 def test_those_with_networks_take_validation_rows_and_keep_to_the_budget(name):
     model = quietly(built(name, max_epochs=10), X, Y, *draw_blobs(2, [10, 10, 10]))
-    assert 1 <= model.n_passes_ <= 10
-    totals = model.history_[-1].val_totals
+    assert 1 <= trained(model).n_passes_ <= 10
+    totals = trained(model).history_[-1].val_totals
     assert totals == (10, 10, 10)
 
 
@@ -257,6 +303,7 @@ def test_the_kind_of_model_and_what_all_have_in_common():
         "ours": WorstClassBooster,
         "0.5-dnn": WorstClassBooster,
         "deep-ensemble": DeepEnsemble,
+        "ours+offsets": WorstClassBooster,
     }
     for name in of_kind["network"]:
         model = build_method(
@@ -269,6 +316,9 @@ def test_the_kind_of_model_and_what_all_have_in_common():
             select_on="average",
             random_state=4,
         )
+        if name.endswith("+offsets"):
+            assert (type(model), model.theta, model.random_state) == (WorstClassOffsets, None, 4)
+            model = model.estimator
         assert type(model) is kinds.get(name, NetworkClassifier), name
         assert (model.learner.module, model.learner.lr) == ("mlp", 0.3)
         assert (model.max_seconds, model.select_on, model.random_state) == (9.5, "average", 4)
@@ -291,6 +341,7 @@ def test_every_option_of_every_method_reaches_its_model():
                 "beta": 0.9,
                 "gamma": 0.25,
                 "after": 3,
+                "scores": "proba",
             }.get(option, 7)
             assert other != default
             changed = build_method(method.name, theta=theta, **{option: other})
@@ -388,12 +439,15 @@ def test_an_unknown_option_of_the_learner_gets_a_suggestion():
 
 @pytest.mark.parametrize("name", [method.name for method in list_methods() if method.needs_theta])
 def test_floors_must_be_given_where_they_are_needed(name):
-    with pytest.raises(ParameterError, match=rf"'theta' parameter of build_method\('{name}'\) must be given"):
+    with pytest.raises(
+        ParameterError, match=rf"'theta' parameter of build_method\('{re.escape(name)}'\) must be given"
+    ):
         build_method(name)
 
 
 def test_the_methods_with_floors_are_these():
-    assert [method.name for method in list_methods() if method.needs_theta] == ["0.5-dnn", "ours", "ours-trees"]
+    with_floors = ["0.5-dnn", "ours", "ours+offsets", "ours-trees"]
+    assert [method.name for method in list_methods() if method.needs_theta] == with_floors
 
 
 @pytest.mark.parametrize(
@@ -420,6 +474,9 @@ def test_the_methods_with_floors_are_these():
         ("ours", {"max_seconds": 0}, "'max_seconds' parameter"),
         ("ce", {"select_on": "wurst"}, "Did you mean 'worst'"),
         ("ours", {"theta": 1.5}, "'theta' parameter"),
+        ("ours+offsets", {"theta": 1.5}, "'theta' parameter of WorstClassBooster"),
+        ("ce+offsets", {"scores": "mean-proba"}, "a booster whose members give probabilities"),
+        ("ours+offsets", {"scores": "votes"}, "'scores' parameter of WorstClassOffsets"),
     ],
     ids=str,
 )

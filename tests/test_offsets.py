@@ -319,7 +319,7 @@ class TestEstimator:
         booster = WorstClassBooster(tree, 0.3, n_rounds=4, max_epochs=10, extend=False, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            model = WorstClassOffsets(booster).fit(X, y, X_val, y_val)
+            model = WorstClassOffsets(booster, scores="log-proba").fit(X, y, X_val, y_val)
         assert model.estimator_.validation_report_ is not None
         counts = [
             {row.name: (row.correct, row.total) for row in report.rows}

@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import json
 import warnings
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scripted import ScriptedLearner, numbered_rows
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from worstclass import SklearnLearner, TorchLearner, WorstClassBooster, select_theta
-from worstclass.exceptions import DataError, ModuleError, ParameterError, UnknownNameError, WeakLearningError
+from worstclass import (
+    SklearnLearner,
+    TorchLearner,
+    WorstClassBooster,
+    certify,
+    load_model,
+    nearest_feasible_floors,
+    save_model,
+    select_theta,
+)
+from worstclass.exceptions import (
+    DataError,
+    ModuleError,
+    ParameterError,
+    SelectionInterrupted,
+    UnknownNameError,
+    UnmetBoundWarning,
+    WeakLearningError,
+)
+from worstclass.learners import budget
+from worstclass.learners.base import Verdict
 from worstclass.learners.sklearn_learner import SklearnTraining
-from worstclass.selection import nearest_feasible_floors
 from worstclass.selection.baseline import thetas_above
+from worstclass.selection.nearest import Witness
 from worstclass.selection.rows import separate
+from worstclass.selection.search import Search
 from worstclass.selection.watch import Watch, resolve_after
 
 # three classes: 10 training rows each (0 to 29), then 20 validation rows each (30 to 89)
@@ -90,6 +115,9 @@ class TestGridByHand:
         apart = [answers([5] * 3, [9, 20, 20]), answers([7] * 3, [10] * 3), answers([9] * 3, [8, 10, 10])]
         assert select([apart], candidates=THETAS).theta == 0.6
         assert select([apart], candidates=THETAS, select_on="average").theta == 0.4
+        own = {"select_on": "average"}
+        assert select([apart], candidates=THETAS, own=own).theta == 0.4  # the booster's own, where none is given
+        assert select([apart], candidates=THETAS, own=own, select_on="worst").theta == 0.6
 
     def test_candidates_need_no_order_and_count_once(self):
         selection = select([ROUND], candidates=[0.8, 0.4, 0.6, 0.4])
@@ -107,7 +135,8 @@ class TestGridByHand:
         values = json.loads(json.dumps(selection.to_dict()))
         assert (values["theta"], values["way"], values["passes"]) == (0.6, "grid", 12)
         assert values["validation"]["worst_error"] == 0.2
-        assert values["chosen_by"] == "60 rows, given as validation rows"
+        assert values["chosen_by"] == "60 validation rows"
+        assert not values["interrupted"]
 
 
 # the same three passes in every of 16 rounds; looks are at rounds 2, 4, ..., 16
@@ -146,6 +175,16 @@ class TestAbandonment:
         selection = select([far], candidates=THETAS, cost_limit=1, full=True, **LONG)
         assert [record.rounds for record in selection.candidates] == [16, 16, 16]
 
+    def test_what_is_abandoned_lets_go_of_its_members(self):
+        rows = separate(X, Y, X_VAL, Y_VAL, val_share=0.2, seed=0)
+        options = {"seed": 0, "select_on": "worst", "cost_limit": None, "hopeless_after": None, "floors_first": False}
+        candidate = Search(booster([ROUND]), rows, **options).candidate(0.4)
+        candidate.advance()
+        assert len(candidate.run.members) == 1
+        candidate.abandon("others were better")
+        assert candidate.run.members == []
+        assert (candidate.record.status, candidate.record.rounds) == ("abandoned", 1)
+
     def test_what_is_abandoned_was_never_the_best(self):
         for limit in (1, 1.5, 2, 3):
             assert select([ROUND], candidates=THETAS, cost_limit=limit, **LONG).theta == 0.6
@@ -161,6 +200,15 @@ class TestAbandonment:
         assert selection.theta == 0.6
         assert selection.candidates[1].status == "abandoned"
         assert selection.candidates[1].rounds == 3
+
+
+# 0.4 and 0.6 stop at pass 1; 0.8 looks stuck after pass 7 and reaches its edge at pass 12
+LATE = [
+    answers([7] * 3, [5] * 3),
+    answers([7, 7, 8], [19] * 3),
+    *[answers([7] * 3, [19] * 3)] * 9,
+    answers([9] * 3, [20] * 3),
+]
 
 
 class TestStuckRounds:
@@ -192,9 +240,7 @@ class TestStuckRounds:
         assert selection.candidates[1].passes == 41
 
     def test_the_chosen_one_is_trained_to_its_end_all_the_same(self):
-        # 0.4 and 0.6 stop at pass 1; 0.8 looks stuck after pass 7 and would reach its edge at pass 12
-        first, better, best = answers([7] * 3, [5] * 3), answers([7] * 3, [19] * 3), answers([9] * 3, [20] * 3)
-        script = [[first, answers([7, 7, 8], [19] * 3), *[better] * 9, best]]
+        script = [LATE]
         selection = select(script, candidates=[0.4, 0.6, 0.8], own={"patience": 40}, hopeless_after=5)
         assert selection.theta == 0.8
         plain = booster(script, patience=40).set_params(theta=0.8).fit(X, Y, X_VAL, Y_VAL)
@@ -230,7 +276,11 @@ def cut(X, y, seed=0):
 
 
 class TestSharedPasses:
-    @pytest.mark.parametrize("make", [lambda: TREE, network], ids=["trees", "network"])
+    @pytest.mark.parametrize(
+        "make",
+        [lambda: TREE, network, lambda: network().set_params(start="same")],
+        ids=["trees", "network", "network that starts the same"],
+    )
     def test_every_candidate_ends_as_a_fit_of_its_own(self, blobs, make):
         rows, thetas = cut(*blobs), [0.3, 0.5, 0.7, 0.9]
         model = WorstClassBooster(make(), 0.5, n_rounds=5, random_state=3)
@@ -253,10 +303,32 @@ class TestSharedPasses:
         assert selection.passes == max(record.passes for record in selection.candidates)
 
     def test_a_warm_start_depends_on_the_rounds_before_and_shares_nothing(self, blobs):
-        learner = network().set_params(start="warm")
+        rows, learner = cut(*blobs), network().set_params(start="warm")
         model = WorstClassBooster(learner, 0.5, n_rounds=3, random_state=0)
-        selection = select_theta(model, *cut(*blobs), candidates=[0.4, 0.6], full=True)
+        selection = select_theta(model, *rows, candidates=[0.4, 0.6], full=True)
         assert selection.passes == sum(record.passes for record in selection.candidates)
+        alone = fitted_quietly(learner, selection.theta, rows, n_rounds=3, random_state=0)
+        assert [r.vote_correct for r in selection.booster.history_] == [r.vote_correct for r in alone.history_]
+
+    def test_rows_are_read_and_bound_once_for_all_that_share(self, blobs, monkeypatch):
+        bound = []
+        for learner in (SklearnLearner, TorchLearner):
+            bind = learner.bind
+            monkeypatch.setattr(
+                learner, "bind", lambda self, *given, bind=bind: bound.append(self) or bind(self, *given)
+            )
+        for learner, expected in ((TREE, 1), (network(), 1), (network().set_params(start="warm"), 3)):
+            bound.clear()
+            model = WorstClassBooster(learner, 0.5, n_rounds=1, extend=False, random_state=0)
+            select_theta(model, *cut(*blobs), candidates=[0.3, 0.4, 0.5], full=True)
+            assert len(bound) == expected
+
+    def test_a_first_round_that_misses_its_edge_is_the_last(self, blobs):
+        # two thetas that one split of a tree cannot reach: one bootstrap and one fit on all rows, shared by both
+        model = WorstClassBooster(DecisionTreeClassifier(max_depth=1), 0.5, gamma=0.4, random_state=0)
+        selection = select_theta(model, *cut(*blobs), candidates=[0.95, 0.99], full=True)
+        assert [(record.rounds, record.passes) for record in selection.candidates] == [(1, 2), (1, 2)]
+        assert selection.passes == 2
 
     def test_a_budget_of_passes_is_kept_by_every_candidate(self, blobs):
         model = WorstClassBooster(TREE, 0.5, n_rounds=9, max_total_epochs=7, random_state=0)
@@ -264,9 +336,51 @@ class TestSharedPasses:
         assert max(record.passes for record in selection.candidates) <= 7
         assert any("budget was spent" in record.why for record in selection.candidates)
 
-    def test_a_budget_of_time_is_no_obstacle(self, blobs):
-        model = WorstClassBooster(TREE, 0.5, n_rounds=3, max_seconds=60, random_state=0)
-        assert select_theta(model, *cut(*blobs), candidates=[0.3, 0.6]).theta in (0.3, 0.6)
+    @pytest.mark.usefixtures("seconds_are_passes")
+    def test_a_budget_of_time_is_for_every_candidate_alone(self):
+        # 0.4 needs one pass a round, 0.6 two, so 7 seconds are enough for 7 rounds and for 3
+        model = WorstClassBooster(
+            Ticking([ROUND]), 0.5, gamma=0.1, n_rounds=9, extend=False, max_seconds=7, random_state=0
+        )
+        selection = select_theta(model, X, Y, X_VAL, Y_VAL, candidates=[0.4, 0.6], full=True)
+        assert [(record.rounds, record.seconds) for record in selection.candidates] == [(7, 7), (3, 7)]
+        assert all("budget was spent" in record.why for record in selection.candidates)
+
+    @pytest.mark.usefixtures("seconds_are_passes")
+    def test_the_time_of_a_round_that_was_dropped_is_given_back(self):
+        # at 0.8 the first round looks stuck after 7 passes, and reaches its edge with the 12th
+        model = WorstClassBooster(
+            Ticking([LATE]), 0.5, gamma=0.1, n_rounds=1, max_seconds=13, patience=40, random_state=0
+        )
+        selection = select_theta(model, X, Y, X_VAL, Y_VAL, candidates=[0.4, 0.8], hopeless_after=5)
+        assert (selection.theta, selection.chosen.rounds, selection.booster.bound_met_) == (0.8, 1, True)
+        assert selection.chosen.seconds == 7 + 12
+
+
+@pytest.fixture
+def seconds_are_passes(monkeypatch):
+    monkeypatch.setattr(Ticking, "now", 0)
+    monkeypatch.setattr(budget, "time", SimpleNamespace(perf_counter=lambda: Ticking.now))
+
+
+class Ticking(ScriptedLearner):
+    """Plays its script; a pass takes a second of ``now``."""
+
+    now = 0
+
+    def bind(self, X, y, n_classes, seed):
+        training = super().bind(X, y, n_classes, seed)
+        play = training.train
+
+        def train(sample_weight, stop, seed):
+            def counted(done):
+                Ticking.now += 1
+                return stop(done)
+
+            return play(sample_weight, counted, seed)
+
+        training.train = train
+        return training
 
 
 def fitted_quietly(learner, theta, rows, **options):
@@ -312,7 +426,8 @@ class TestRows:
         assert not trained & chose
         assert trained | chose == set(range(50))
         assert [int((rows.y_val == label).sum()) for label in "ab"] == [8, 2]
-        assert rows.origin == "10 rows, cut off the rows given for training"
+        assert set(separate(numbered_rows(50), y, None, None, val_share=0.2, seed=1).X_val[:, 0]) != chose
+        assert rows.origin == "10 validation rows, cut off the rows given for training"
 
     def test_the_learner_never_sees_a_row_that_chooses(self):
         y = np.repeat([0, 1, 2], 10)
@@ -323,14 +438,39 @@ class TestRows:
         expected = separate(X, y, None, None, val_share=0.3, seed=select_seed(0))
         assert sorted(trained) == sorted(expected.X[:, 0])
         assert len(trained) == selection.n_train == 21
-        assert selection.chosen_by == "9 rows, cut off the rows given for training"
+        assert selection.chosen_by == "9 validation rows, cut off the rows given for training"
 
-    def test_rows_that_chose_are_known_to_the_booster(self, blobs):
-        from worstclass.fingerprints import row_hashes, which_seen
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"candidates": [0.5, 0.9]},
+            {"way": "baseline", "baseline": 0.3},
+            {"way": "best", "resolution": 0.3},
+            {"way": "goal", "goal": 0.5},
+            {"way": "goal", "goal": 0.999, "max_fits": 1},
+        ],
+        ids=["grid", "baseline", "best", "goal", "infeasible goal"],
+    )
+    @pytest.mark.parametrize("given", [True, False], ids=["validation rows given", "cut off"])
+    def test_rows_that_chose_never_certify_not_even_after_a_trip_to_disk(self, blobs, tmp_path, given, options):
+        X_train, y_train, X_val, y_val = cut(*blobs)
+        data = (X_train, y_train, X_val, y_val) if given else blobs
+        model = WorstClassBooster(DecisionTreeClassifier(max_depth=2), 0.5, n_rounds=2, random_state=0)
+        selection = select_theta(model, *data, **options)
+        save_model(selection.booster, tmp_path)
+        for kept in (selection.booster, load_model(tmp_path)):
+            for X, y in (blobs, (X_val, y_val), (X_train, y_train)):
+                with pytest.raises(DataError, match=f"trained or validated on {len(y)} of the {len(y)} calibration"):
+                    certify(kept, X, y)
+            assert certify(kept, blobs[0] + 1e-3, blobs[1]).n_reused == 0  # other rows may
 
-        model = WorstClassBooster(TREE, 0.5, n_rounds=2, random_state=0)
-        selection = select_theta(model, *blobs, candidates=[0.5, 0.9])
-        assert which_seen(row_hashes(blobs[0]), selection.booster.row_hashes_).all()
+    def test_a_data_frame_with_labels_that_are_text(self, blobs):
+        X, y = pd.DataFrame(blobs[0], columns=["p", "q"]), pd.Series(blobs[1], name="kind")
+        model = WorstClassBooster(TREE, 0.5, n_rounds=3, random_state=0)
+        framed = select_theta(model, X, y, way="goal", goal={"a": 0.9, "others": 0.8})
+        plain = select_theta(model, *blobs, way="goal", goal={"a": 0.9, "others": 0.8})
+        assert framed.booster.feature_names_in_.tolist() == ["p", "q"]
+        np.testing.assert_array_equal(framed.booster.predict(X), plain.booster.predict(blobs[0]))
 
     def test_a_torch_data_set_is_cut_into_subsets(self, blobs):
         import torch
@@ -348,6 +488,10 @@ class TestRows:
         few = np.concatenate([np.flatnonzero(y == "a"), np.flatnonzero(y == "b")[:2]])
         with pytest.raises(DataError, match=r"no validation row of the classes \['b'\].*Raise val_share"):
             select_theta(WorstClassBooster(TREE, 0.5), X[few], y[few])
+
+    def test_what_is_no_rows_at_all_is_refused(self, blobs):
+        with pytest.raises(DataError, match=r"X must be rows.*Got NoneType"):
+            select_theta(WorstClassBooster(TREE, 0.5), None, blobs[1])
 
     def test_half_a_validation_part_is_refused(self, blobs):
         with pytest.raises(DataError, match="go together"):
@@ -376,6 +520,14 @@ class TestBaseline:
     def test_of_given_candidates_those_that_improve_on_it_are_left(self):
         selection = select([ROUND], way="baseline", baseline=0.42, candidates=[0.4, 0.6, 0.8])
         assert [record.theta for record in selection.candidates] == [0.6, 0.8]
+        exact = select([ROUND], way="baseline", baseline=0.7, candidates=[0.2, 0.3])
+        assert [record.theta for record in exact.candidates] == [0.3]  # although 1 - 0.7 is more than 0.3 in binary
+
+    def test_a_baseline_that_cannot_read_the_rows_is_told_of(self, blobs):
+        X = pd.DataFrame({"p": blobs[0][:, 0], "site": np.where(blobs[0][:, 1] > 0, "arm", "back")})
+        pipeline = make_pipeline(OneHotEncoder(), DecisionTreeClassifier())
+        with pytest.raises(ParameterError, match=r"'baseline'.*can read these rows.*could not convert string to float"):
+            select_theta(WorstClassBooster(pipeline, 0.5), X, blobs[1], way="baseline", baseline=LogisticRegression())
 
     @pytest.mark.parametrize("fit_it", [True, False], ids=["fitted", "not fitted"])
     def test_a_classifier_is_measured_on_the_validation_rows(self, blobs, fit_it):
@@ -414,6 +566,13 @@ class TestGoal:
         assert (selection.theta, selection.met, selection.nearest) == (0.8, True, None)
         assert selection.booster.bound_met_
         assert selection.chosen.status == "feasible"
+
+    def test_the_members_are_those_of_a_plain_fit_at_the_goal(self, blobs):
+        rows, goal = cut(*blobs), {"a": 0.9, "others": 0.7}
+        model = WorstClassBooster(TREE, 0.5, n_rounds=5, random_state=3)
+        history = select_theta(model, *rows, way="goal", goal=goal).booster.history_
+        alone = fitted_quietly(TREE, goal, rows, n_rounds=5, random_state=3)
+        assert [record.member_correct for record in history] == [record.member_correct for record in alone.history_]
 
     def test_floors_by_class(self):
         selection = select([[answers([9, 5, 5], [10] * 3)]], way="goal", goal={0: 0.8, "others": 0.4})
@@ -467,10 +626,36 @@ class TestGoal:
         selection = select(script, own=own, way="goal", goal=0.7)
         assert selection.met
         assert (selection.booster.n_members_used_, selection.booster.bound_met_) == (3, True)
+        # what is told of the candidate is told of that vote
+        assert (selection.chosen.members_used, selection.chosen.bound_met) == (3, True)
+        assert selection.chosen.worst_error == selection.booster.validation_report_.worst_error == 0.5
+
+    def test_a_prefix_that_meets_the_goal_is_kept_when_a_later_one_validates_better(self):
+        # the members of rounds 2 and 3 outvote the first, and have 6 of 10 rows of class 2 right; in round 4 it blocks
+        script = [[answers([9] * 3, [10] * 3)], [answers([9, 9, 6], [20] * 3)]]
+        selection = select(script, own={"n_rounds": 50, "gamma": 0.05}, way="goal", goal=0.7)
+        assert len(selection.booster.members_) == 3
+        assert (selection.met, selection.booster.n_members_used_) == (True, 2)
+        assert selection.chosen.worst_error == 0.5
 
 
 class TestNearestFloors:
     hard = ScriptedLearner([[answers([5, 9, 9], [10] * 3)]])
+
+    def test_a_plain_fit_names_what_blocks_its_floors_by_how_much_and_the_way_here(self):
+        model = WorstClassBooster(self.hard, {0: 0.6, "others": 0.8}, gamma=0.1, n_rounds=1, extend=False)
+        with pytest.warns(UnmetBoundWarning) as caught:
+            model.fit(X, Y)
+        (message,) = [str(warning.message) for warning in caught]
+        assert "for 0 (error 50.0%, must be below 40.0%, 2 of 10 rows short)" in message
+        assert "worstclass.nearest_feasible_floors (worstclass theta --way goal)" in message
+        assert nearest_feasible_floors(model).floors == {0: 0.49, 1: 0.8, 2: 0.8}
+
+    def test_so_does_the_error_of_a_round_that_cannot_reach_its_edge(self):
+        model = WorstClassBooster(self.hard, {0: 0.6, "others": 0.95}, gamma=0.1, on_unmet_edge="raise")
+        match = r"Classes below their floor: 0 \(error 50.0%, allowed 40.0%\).*nearest_feasible_floors"
+        with pytest.raises(WeakLearningError, match=match):
+            model.fit(X, Y)
 
     def test_of_a_booster_without_refits(self):
         model = fitted_quietly(self.hard, 0.6, (X, Y), gamma=0.1, n_rounds=2)
@@ -520,6 +705,13 @@ class TestNearestFloors:
         assert nearest.floors["a"] < 0.995
         assert nearest.n_fits <= 5
         np.testing.assert_array_equal(nearest.booster.theta_, list(nearest.floors.values()))
+
+    def test_half_way_is_to_what_was_asked_where_others_were_to_blame(self):
+        # the first class is above the floor that was missed with others, so that says nothing of it
+        percent = [[Fraction(n, 100) for n in row] for row in ([70, 95, 70], [63, 92, 70], [61, 94, 70])]
+        asked, reached, missed = percent
+        trial = Witness(None, asked, tuple(reached)).towards(missed, Fraction(1, 100))
+        assert [int(100 * floor) for floor in trial] == [66, 93, 70]
 
     @pytest.mark.parametrize(
         ("given", "options", "match"),
@@ -573,6 +765,27 @@ class TestBest:
         assert selection.theta == 0.3
         assert all(record.status == "infeasible" for record in selection.candidates)
 
+    def test_a_stuck_round_of_a_vote_that_meets_its_floor_gets_its_whole_patience(self):
+        # round 1 meets 0.6 and 0.9; in round 2 no class reaches 0.9 before pass 12
+        good, low = answers([10] * 3, [16] * 3), answers([7] * 3, [16] * 3)
+        script = [[good], [low] * 11 + [good], [good]]
+        selection = select(script, way="best", resolution=0.3, own={"patience": 40}, hopeless_after=5)
+        assert [record.status for record in selection.candidates] == ["feasible", "feasible"]
+        assert selection.theta == 0.9
+
+    def test_a_theta_at_which_the_network_breaks_down_is_infeasible(self):
+        model = WorstClassBooster(BreaksDown([[ROUND[1], None]]), 0.5, gamma=0.1, n_rounds=2, random_state=0)
+        selection = select_theta(model, X, Y, X_VAL, Y_VAL, way="best", resolution=0.3)
+        assert [record.status for record in selection.candidates] == ["feasible", "abandoned"]
+        assert "NaN" in selection.candidates[1].why
+        assert selection.theta == 0.6
+
+    @pytest.mark.parametrize("options", [{"way": "best", "resolution": 0.3}, {"way": "goal", "goal": 0.5}])
+    def test_a_network_that_always_breaks_down_is_told_of(self, options):
+        model = WorstClassBooster(BreaksDown([[None]]), 0.5, gamma=0.1, n_rounds=2, random_state=0)
+        with pytest.raises(ModuleError, match="NaN"):
+            select_theta(model, X, Y, X_VAL, Y_VAL, **options)
+
     def test_a_stuck_round_counts_as_infeasible(self):
         never = [ROUND[1], *[ROUND[0]] * 50]
         selection = select([never], way="best", resolution=0.3, own={"patience": 40}, hopeless_after=5)
@@ -604,7 +817,12 @@ def test_news_come_of_every_candidate():
     assert [event.passes for event in leading] == [12 * n for n in range(1, 9)]
 
 
-GOOD = {"booster": WorstClassBooster(TREE, 0.5)}
+class NeverFitted(LogisticRegression):
+    def fit(self, X, y):
+        raise AssertionError("nothing is to be trained")
+
+
+GOOD = {"booster": WorstClassBooster(NeverFitted(), 0.5)}
 
 
 @pytest.mark.parametrize(
@@ -630,7 +848,9 @@ GOOD = {"booster": WorstClassBooster(TREE, 0.5)}
         ({"way": "baseline", "baseline": "foccal"}, UnknownNameError, "Did you mean 'focal'?"),
         ({"way": "baseline", "baseline": "ours"}, ParameterError, "no theta itself"),
         ({"way": "baseline", "baseline": 0.3, "step": 0}, ParameterError, "'step'"),
+        ({"way": "baseline", "baseline": NeverFitted(), "step": 2}, ParameterError, "'step'"),
         ({"way": "best", "resolution": 2}, ParameterError, "'resolution'"),
+        ({"way": "goal", "goal": 0.5, "max_fits": -1}, ParameterError, "'max_fits'"),
         ({"val_share": 0}, ParameterError, "'val_share'"),
         ({"val_share": 1.0}, ParameterError, "'val_share'"),
         ({"cost_limit": 0.5}, ParameterError, "'cost_limit'"),
@@ -645,8 +865,10 @@ def test_bad_input_is_refused_before_anything_is_trained(blobs, options, error, 
         select_theta(given.pop("booster"), *blobs, **given)
 
 
-class BreaksDown(ScriptedLearner):
-    """Plays its script, and has a network that breaks down where the script says None."""
+class Breaks(ScriptedLearner):
+    """Plays its script, and raises ``error`` before a pass of which the script says None."""
+
+    error: BaseException
 
     def bind(self, X, y, n_classes, seed):
         training = super().bind(X, y, n_classes, seed)
@@ -654,12 +876,91 @@ class BreaksDown(ScriptedLearner):
 
         def train(sample_weight, stop, seed):
             passes = self.script[min(len(training.sample_weights), len(self.script) - 1)]
-            if any(answers is None for answers in passes):
-                raise ModuleError("The module returned NaN or infinite logits.")
-            return play(sample_weight, stop, seed)
+            made = []
+
+            def counted(done):
+                made.append(done)
+                verdict = stop(done)
+                ends = verdict in (Verdict.DONE, Verdict.GIVE_UP)
+                if not ends and len(made) < len(passes) and passes[len(made)] is None:
+                    raise self.error
+                return verdict
+
+            if passes[0] is None:
+                raise self.error
+            return play(sample_weight, counted, seed)
 
         training.train = train
         return training
+
+
+class BreaksDown(Breaks):
+    error = ModuleError("The module returned NaN or infinite logits.")
+
+
+class Interrupted(Breaks):
+    error = KeyboardInterrupt()
+
+
+class TestInterrupts:
+    """The user's Ctrl-C in the middle of a search."""
+
+    def test_the_best_so_far_is_kept_with_its_finished_rounds(self):
+        # two rounds are finished; the third is interrupted while 0.8, which goes first, makes its second pass
+        model = WorstClassBooster(Interrupted([ROUND, ROUND, [ROUND[0], None]]), 0.5, gamma=0.1, n_rounds=9)
+        model.set_params(random_state=0, on_unmet_edge="raise")
+        with pytest.raises(SelectionInterrupted) as caught:
+            select_theta(model, X, Y, X_VAL, Y_VAL, candidates=THETAS)
+        selection = caught.value.selection
+        assert isinstance(caught.value, KeyboardInterrupt)
+        assert (selection.theta, selection.met, selection.interrupted) == (0.6, False, True)
+        assert [(record.status, record.rounds) for record in selection.candidates] == [("running", 2)] * 3
+        assert (len(selection.booster.members_), selection.booster.on_unmet_edge) == (2, "raise")
+        np.testing.assert_array_equal(selection.booster.predict(X_VAL), ROUND[1][30:])
+        assert "INTERRUPTED" in str(selection)
+        assert json.loads(json.dumps(selection.to_dict()))["interrupted"]
+        assert not hasattr(model, "members_")
+
+    def test_before_the_first_round_is_finished_nothing_is_kept(self):
+        model = WorstClassBooster(Interrupted([[ROUND[0], None]]), 0.5, gamma=0.1, n_rounds=9, random_state=0)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            select_theta(model, X, Y, X_VAL, Y_VAL, candidates=[0.6, 0.8])
+        assert not isinstance(caught.value, SelectionInterrupted)
+        assert not hasattr(model, "members_")
+
+    def test_of_a_goal_its_own_fit_is_kept(self):
+        # the vote of the first round meets the goal, and the one that validates better does not
+        script = [[answers([9] * 3, [15] * 3)], [answers([9, 9, 6], [20] * 3)], [None]]
+        model = WorstClassBooster(Interrupted(script), 0.5, gamma=0.1, n_rounds=9, random_state=0)
+        with pytest.raises(SelectionInterrupted) as caught:
+            select_theta(model, X, Y, X_VAL, Y_VAL, way="goal", goal=0.7)
+        selection = caught.value.selection
+        assert (selection.theta, selection.booster.n_rounds_) == (0.7, 9)
+        assert len(selection.booster.members_) == 2
+        assert selection.booster.bound_met_
+
+    def test_of_a_goal_its_own_fit_is_kept_when_a_refit_is_interrupted(self):
+        # at 0.6 class 0 blocks round 2; at 0.49 it does not, and round 3 is interrupted
+        script = [[answers([4, 9, 9], [10] * 3)], [answers([5, 9, 9], [10] * 3)], [None]]
+        model = WorstClassBooster(Interrupted(script), 0.5, gamma=0.1, n_rounds=4, random_state=0)
+        with pytest.raises(SelectionInterrupted) as caught:
+            select_theta(model, X, Y, X_VAL, Y_VAL, way="goal", goal=0.6)
+        selection = caught.value.selection
+        assert (selection.theta, len(selection.booster.members_)) == (0.6, 1)
+        assert [(record.status, record.rounds) for record in selection.candidates] == [
+            ("infeasible", 1),
+            ("running", 2),
+        ]
+
+    def test_of_a_bisection_the_largest_theta_found_so_far_is_kept(self):
+        # 0.6 is feasible; 0.9, which the vote does not exceed after a round, is interrupted in its second
+        script = [[ROUND[1], ROUND[2]], [ROUND[1], None]]
+        model = WorstClassBooster(Interrupted(script), 0.5, gamma=0.1, n_rounds=2, random_state=0)
+        with pytest.raises(SelectionInterrupted) as caught:
+            select_theta(model, X, Y, X_VAL, Y_VAL, way="best", resolution=0.3)
+        selection = caught.value.selection
+        assert (selection.theta, selection.booster.bound_met_) == (0.6, True)
+        assert [record.status for record in selection.candidates] == ["feasible", "running"]
 
 
 def test_a_network_that_breaks_down_at_once_is_told_of():

@@ -174,6 +174,18 @@ def test_rows_without_a_label_are_refused_and_not_dropped():
         make_splits(np.arange(6), [0.0, 0.0, 1.0, 1.0, np.nan, np.nan], test=0.5)
 
 
+def test_labels_become_names_where_names_say_more():
+    train, test = Part(np.zeros((3, 1)), np.array([2, 0, 1])), Part(np.ones((1, 1)), np.array([2]))
+    splits = Splits(train, test=test, class_names=("crane", "heron", "crane"))
+    named = splits.with_names()
+    assert named.train.y.tolist() == ["crane (2)", "crane (0)", "heron"]
+    assert named.test.y.tolist() == ["crane (2)"]
+    assert named.train.X is train.X
+    assert (named.val, named.cal) == (None, None)
+    for plain in (Splits(train), Splits(train, class_names=("0", "1", "2"))):
+        assert plain.with_names() is plain
+
+
 def test_part_has_the_length_of_its_labels_and_splits_need_training_only():
     part = Part(np.zeros((3, 2)), np.array([0, 1, 1]))
     assert len(part) == 3

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from worstclass.metrics import ClassReport, class_report, worst_class_error, worst_class_scorer
     from worstclass.offsets.estimator import WorstClassOffsets
     from worstclass.persistence import load_model, save_model
+    from worstclass.selection.nearest import nearest_feasible_floors
     from worstclass.selection.select import select_theta
 
 _HOME = {
@@ -49,6 +50,7 @@ _HOME = {
     "WorstClassOffsets": "worstclass.offsets.estimator",
     "load_model": "worstclass.persistence",
     "save_model": "worstclass.persistence",
+    "nearest_feasible_floors": "worstclass.selection.nearest",
     "select_theta": "worstclass.selection.select",
 }
 
@@ -71,6 +73,7 @@ __all__ = [
     "load_dataset",
     "load_model",
     "make_splits",
+    "nearest_feasible_floors",
     "save_model",
     "select_theta",
     "worst_class_error",

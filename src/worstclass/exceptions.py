@@ -12,6 +12,9 @@
     ├── WeakLearningError (RuntimeError)   a round cannot reach the edge; carries what was achieved
     └── ModelFormatError (ValueError)      a model folder cannot be read
 
+    KeyboardInterrupt
+    └── SelectionInterrupted               the user interrupted a search for theta; carries the best it had
+
     WorstClassWarning (UserWarning)
     ├── UnmetEdgeWarning                   boosting ended early, the finished rounds are kept
     ├── UnmetBoundWarning                  the vote misses the training bound
@@ -28,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from worstclass.boosting.booster import WorstClassBooster
+    from worstclass.selection.result import ThetaSelection
 
 
 class WorstClassError(Exception):
@@ -108,6 +112,19 @@ class WeakLearningError(WorstClassError, RuntimeError):
         self.needed_edge = needed_edge
         self.blocking_classes = blocking_classes
         self.booster = booster
+
+
+class SelectionInterrupted(KeyboardInterrupt):
+    """The user interrupted a search for theta that had finished a round.
+
+    Attributes
+    ----------
+    selection : the best of the search so far, a ``ThetaSelection``.
+    """
+
+    def __init__(self, selection: ThetaSelection) -> None:
+        super().__init__("the search for theta was interrupted; its best so far is in 'selection'")
+        self.selection = selection
 
 
 class WorstClassWarning(UserWarning):

@@ -45,20 +45,26 @@ class Floors:
 
     @classmethod
     def from_theta(
-        cls, theta: float | Mapping[Any, float], classes: npt.ArrayLike, *, owner: str = "WorstClassBooster"
+        cls,
+        theta: float | Mapping[Any, float],
+        classes: npt.ArrayLike,
+        *,
+        owner: str = "WorstClassBooster",
+        parameter: str = "theta",
     ) -> Floors:
-        """Read one floor for all classes, or a mapping with one a class."""
+        """Read one floor for all classes, or a mapping with one a class; errors name the parameter of the owner."""
         labels = np.asarray(classes).tolist()
+        names = {"owner": owner, "parameter": parameter}
         if not isinstance(theta, Mapping):
-            return cls((exact_floor(theta, owner=owner),) * len(labels))
-        given = {_plain(label): exact_floor(value, owner=owner) for label, value in theta.items()}
+            return cls((exact_floor(theta, **names),) * len(labels))
+        given = {_plain(label): exact_floor(value, **names) for label, value in theta.items()}
         for label in given:
             if label not in labels and label != OTHERS:
-                raise UnknownNameError("theta", owner, label, [*labels, OTHERS])
+                raise UnknownNameError(parameter, owner, label, [*labels, OTHERS])
         missing = [label for label in labels if label not in given]
         if missing and (OTHERS not in given or OTHERS in labels):
             raise ParameterError(
-                "theta",
+                parameter,
                 owner,
                 allowed=f"one floor for every class when it is a mapping; without one: {missing}",
                 got=dict(theta),
@@ -83,18 +89,29 @@ class Floors:
         return np.array([rule(floor, n) for floor, n in zip(self.theta, counts, strict=True)], dtype=np.int64)
 
 
-def exact_floor(theta: Any, *, owner: str = "WorstClassBooster") -> Fraction:
+def exact_floor(theta: Any, *, owner: str = "WorstClassBooster", parameter: str = "theta") -> Fraction:
     """Read one floor as the decimal it was written as; refuse what lies outside [0, 1)."""
     is_number = isinstance(theta, numbers.Real) and not isinstance(theta, bool)
     if not is_number or not math.isfinite(theta) or not 0 <= theta < 1:
         raise ParameterError(
-            "theta",
+            parameter,
             owner,
             allowed="an accuracy floor in [0, 1), or a mapping from class to such a floor",
             got=theta,
             hint="A floor of 0.8 asks that at least 80% of every class is right.",
         )
     return theta if isinstance(theta, Fraction) else Fraction(str(theta))
+
+
+def shortest_floor(floor: Fraction) -> float | Fraction:
+    """Return a floor as the float it was written as, or exactly where no float says it.
+
+    Examples
+    --------
+    >>> shortest_floor(Fraction(4, 5)), shortest_floor(Fraction(2, 3))
+    (0.8, Fraction(2, 3))
+    """
+    return float(floor) if Fraction(str(float(floor))) == floor else floor
 
 
 def _plain(label: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from worstclass.exceptions import ParameterError, UnknownNameError
@@ -40,6 +41,11 @@ class Method:
     options: Mapping[str, Any]
     needs_theta: bool = False
     requires: str | None = None
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the package that it requires is there; nothing is imported."""
+        return self.requires is None or find_spec(self.requires) is not None
 
 
 @dataclass(frozen=True)
@@ -217,6 +223,23 @@ def _ours(common: _Common, **options: Any) -> Any:
     return WorstClassBooster(common.torch_learner(), common.theta, **common.for_boosters, **options)
 
 
+def _with_offsets(build: _Build) -> _Build:
+    """Put decision offsets for the worst class around what another builder makes.
+
+    They are tuned on the validation rows given to ``fit``, which go to the classifier too. Without any, the training
+    rows choose, as they choose the pass of a network. Either way it is trained once, so its budget is the budget.
+    """
+
+    def build_both(common: _Common, *, scores: str, **options: Any) -> Any:
+        from worstclass.offsets.estimator import WorstClassOffsets
+        from worstclass.offsets.held_out import TrainingRows
+
+        inner = build(common, **options)
+        return WorstClassOffsets(inner, cv=TrainingRows(), scores=scores, refit=False, random_state=common.random_state)
+
+    return build_both
+
+
 def _half_dnn(common: _Common, *, patience: int | str) -> Any:
     from worstclass.boosting.booster import WorstClassBooster
 
@@ -286,6 +309,7 @@ def _estimator(address: str, **fixed: Any) -> _Build:
 
 
 _PAPER = "Saito, Matsuo, Uchida and Suehiro, Bounding the Worst-class Error: A Boosting Approach"
+_OFFSETS = {"scores": "auto"}
 _BOOSTING = {"gamma": "auto", "n_rounds": "auto", "max_epochs_a_round": 10_000, "patience": "auto"}
 
 
@@ -418,6 +442,28 @@ _METHODS = _register(
             needs_theta=True,
         ),
         _renamed(_ours),
+    ),
+    (
+        Method(
+            "ce+offsets",
+            "cross-entropy, then one offset a class on its log-probabilities, for the worst validation class",
+            "Lachiche and Flach, Improving Accuracy and Cost of Two-class and Multi-class Probabilistic Classifiers "
+            "Using ROC Curves, ICML 2003; exact for the worst class here",
+            "network",
+            _OFFSETS,
+        ),
+        _with_offsets(_loss("cross-entropy")),
+    ),
+    (
+        Method(
+            "ours+offsets",
+            "ours, then one offset a class on the members' mean probabilities, for the worst validation class",
+            f"{_PAPER}; Lachiche and Flach, ICML 2003",
+            "network",
+            {**_BOOSTING, "extend": True, "weighting": "per-class-mean", **_OFFSETS},
+            needs_theta=True,
+        ),
+        _with_offsets(_renamed(_ours)),
     ),
     (
         Method(

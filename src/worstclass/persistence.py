@@ -7,6 +7,8 @@
     DIR/learner.skops    the untrained classifier, for scikit-learn learners
     DIR/encoder.*        how X becomes inputs, where that has state
     DIR/row-hashes.npy   fingerprints of the rows trained and validated on, so that no certificate rests on them
+    DIR/offsets.json     decision offsets, where the model has any; offsets-row-hashes.npy, the rows seen with them
+    DIR/abstention.json  when it answers, where it abstains, and its certificate; abstention-row-hashes.npy likewise
     DIR/members/NNNN.*   one file a member: .safetensors for torch, .skops for scikit-learn
 
 Nothing but ``history.json`` depends on how fast training went: the same seed gives the same ``model.json`` and the
@@ -23,20 +25,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import pydantic
 from skops import io as skops_io
 
 from worstclass._version import __version__
+from worstclass.abstention.card import AbstentionCard
+from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.fingerprints import Hashes
-from worstclass.floors import Floors
-from worstclass.learners.base import IntArray, Member
+from worstclass.floors import Floors, shortest_floor
+from worstclass.learners.base import FloatArray, IntArray, Member
 from worstclass.learners.sklearn_learner import SklearnEncoder, SklearnLearner, SklearnMember
+from worstclass.offsets.card import OffsetsCard
+from worstclass.offsets.estimator import WorstClassOffsets
 
 if TYPE_CHECKING:
     from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs
@@ -44,13 +50,33 @@ if TYPE_CHECKING:
 
 #: rebuilt from a .skops file without being asked for, besides what skops trusts and scikit-learn's own classes.
 #: Functions are never trusted by their package: one that runs a string could hide in a transformer.
-TRUSTED = ("functools.partial", "numpy.dtype", "sklearn.utils.validation.check_array")
+TRUSTED = (
+    "functools.partial",
+    "numpy.dtype",
+    "sklearn.utils.validation.check_array",
+    "worstclass.learners.binning.QuantileGrid",
+)
 
 #: where the losses, weighting rules and augmentations live that a model may name
 OWN_KINDS = ("worstclass.losses.", "worstclass.data.augmentation")
 
 #: files of a model besides model.json and its members
-OWN_FILES = ("history.json", "learner.skops", "encoder.skops", "encoder.safetensors", "row-hashes.npy")
+OWN_FILES = (
+    "history.json",
+    "learner.skops",
+    "encoder.skops",
+    "encoder.safetensors",
+    "row-hashes.npy",
+    "offsets.json",
+    "offsets-row-hashes.npy",
+    "abstention.json",
+    "abstention-row-hashes.npy",
+)
+OFFSETS = "offsets.json"
+ABSTENTION = "abstention.json"
+
+#: what can be saved
+Model = WorstClassBooster | WorstClassOffsets | AbstainingClassifier
 BOOSTER_PARAMETERS = (
     "gamma",
     "n_rounds",
@@ -63,6 +89,9 @@ BOOSTER_PARAMETERS = (
     "max_seconds",
     "select_on",
 )
+
+
+Card = TypeVar("Card", bound=pydantic.BaseModel)
 
 
 class ModelCard(pydantic.BaseModel):
@@ -92,16 +121,23 @@ class ModelCard(pydantic.BaseModel):
     bound_met: bool
 
 
-def save_model(booster: WorstClassBooster, path: str | Path) -> Path:
-    """Write a fitted booster to a folder, in place of the model that may be there.
+def save_model(model: Model, path: str | Path) -> Path:
+    """Write a fitted booster, with offsets and abstaining or without, to a folder, in place of the model there.
 
     Parameters
     ----------
-    booster : a fitted booster.
+    model : a fitted booster; ``WorstClassOffsets`` around one; or ``AbstainingClassifier`` around either.
     path : the folder; made where it does not exist. Other files in it are left alone.
     """
-    if not hasattr(booster, "members_"):
-        raise ParameterError("booster", "save_model", allowed="a fitted WorstClassBooster", got=booster)
+    answering = getattr(model, "estimator_", None) if isinstance(model, AbstainingClassifier) else model
+    booster = getattr(answering, "estimator_", None) if isinstance(answering, WorstClassOffsets) else answering
+    if not isinstance(booster, WorstClassBooster) or not hasattr(booster, "members_"):
+        raise ParameterError(
+            "model",
+            "save_model",
+            allowed="a fitted WorstClassBooster, or a fitted WorstClassOffsets or AbstainingClassifier around one",
+            got=model,
+        )
     folder = Path(path)
     staging = folder / ".saving"
     shutil.rmtree(staging, ignore_errors=True)
@@ -113,6 +149,10 @@ def save_model(booster: WorstClassBooster, path: str | Path) -> Path:
     _write_json(staging / "history.json", records)
     if booster.row_hashes_ is not None:
         np.save(staging / "row-hashes.npy", booster.row_hashes_, allow_pickle=False)
+    if isinstance(answering, WorstClassOffsets):
+        _write_card(staging, OFFSETS, OffsetsCard.of(answering), answering.row_hashes_)
+    if isinstance(model, AbstainingClassifier):
+        _write_card(staging, ABSTENTION, AbstentionCard.of(model), model.row_hashes_)
     _write_json(staging / "model.json", _card(booster, store).model_dump())
     _replace_model(folder, staging)
     return folder
@@ -124,8 +164,8 @@ def load_model(
     module: Callable[..., Any] | None = None,
     trusted: Sequence[str] = (),
     keep_in_memory: bool = True,
-) -> WorstClassBooster:
-    """Read a booster from a folder that ``save_model`` wrote.
+) -> Model:
+    """Read a model from a folder that ``save_model`` wrote, as what it was: a booster, or what was around one.
 
     Parameters
     ----------
@@ -141,7 +181,7 @@ def load_model(
     store = TorchStore(folder) if card.kind == "torch" else SklearnStore(folder)
     booster = store.read(card, module=module, trusted=trusted, keep_in_memory=keep_in_memory)
     booster.classes_ = np.array(card.classes, dtype=np.dtype(card.class_dtype))
-    theta: list[Any] = [_shortest(Fraction(text)) for text in card.theta]
+    theta: list[Any] = [shortest_floor(Fraction(text)) for text in card.theta]
     booster.theta = dict(zip(card.classes, theta, strict=True)) if card.theta_per_class else theta[0]
     booster.theta_ = tuple(float(floor) for floor in theta)
     booster.gamma_, booster.n_rounds_, booster.eta_ = card.fitted_gamma, card.fitted_n_rounds, card.fitted_eta
@@ -154,7 +194,23 @@ def load_model(
     booster.n_passes_ = sum(record.epochs for record in booster.history_)
     booster.row_hashes_ = _read_hashes(folder / "row-hashes.npy")
     booster._report()
-    return booster
+    model: Model = booster
+    if (folder / OFFSETS).exists():
+        model = _validated(OffsetsCard, folder / OFFSETS).restored(model, _hashes_beside(folder / OFFSETS))
+    if (folder / ABSTENTION).exists():
+        model = _validated(AbstentionCard, folder / ABSTENTION).restored(model, _hashes_beside(folder / ABSTENTION))
+    return model
+
+
+def _write_card(folder: Path, name: str, card: pydantic.BaseModel, row_hashes: Hashes | None) -> None:
+    """Write what is around a booster, and the fingerprints of the rows seen with it."""
+    _write_json(folder / name, card.model_dump())
+    if row_hashes is not None:
+        np.save(folder / f"{Path(name).stem}-row-hashes.npy", row_hashes, allow_pickle=False)
+
+
+def _hashes_beside(file: Path) -> Hashes | None:
+    return _read_hashes(file.with_name(f"{file.stem}-row-hashes.npy"))
 
 
 def _card(booster: WorstClassBooster, store: TorchStore | SklearnStore) -> ModelCard:
@@ -334,6 +390,10 @@ class StoredMember(Member):
         """Return the class index of each row."""
         return self.in_memory().predict(inputs)
 
+    def probabilities(self, inputs: TorchInputs) -> FloatArray:
+        """Return the softmax of the logits of each row, shape (n, K)."""
+        return self.in_memory().probabilities(inputs)
+
 
 def _require_fit(runtime: TorchRuntime, member: StoredMember) -> None:
     """Refuse a network whose weights are not those of the stored members."""
@@ -375,12 +435,16 @@ def _read_card(folder: Path) -> ModelCard:
     file = folder / "model.json"
     if not file.is_file():
         raise ModelFormatError(f"{folder} is not a model folder: it has no model.json. Pass the folder given to --out.")
+    return _validated(ModelCard, file)
+
+
+def _validated(kind: type[Card], file: Path) -> Card:
     try:
-        return ModelCard.model_validate(_read_json(file))
+        return kind.model_validate(_read_json(file))
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ModelFormatError(f"{file} is not a model of this version: {where}: {first['msg']}.") from None
+        where = ".".join(str(part) for part in first["loc"]) or "contents"
+        raise ModelFormatError(f"{file} is not of this version: {where}: {first['msg']}.") from None
 
 
 def _read_hashes(file: Path) -> Hashes | None:
@@ -409,11 +473,6 @@ def _write_json(file: Path, values: Any) -> None:
 
 def _named(value: Any) -> str:
     return f"callable {getattr(value, '__module__', '')}:{getattr(value, '__qualname__', type(value).__name__)}"
-
-
-def _shortest(floor: Fraction) -> float | Fraction:
-    """Return a floor as the float it was written as, or exactly where no float says it."""
-    return float(floor) if Fraction(str(float(floor))) == floor else floor
 
 
 def _stored(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from worstclass.abstention.certificate import RiskCertificate
 from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.abstention.report import ClassRisk, RiskReport
 
-__all__ = ["AbstainingClassifier", "ClassRisk", "RiskReport"]
+__all__ = ["AbstainingClassifier", "ClassRisk", "RiskCertificate", "RiskReport"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -12,29 +11,21 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from worstclass.abstention.certificate import RiskCertificate, certificate_of
+from worstclass.abstention.held_out import HeldOut, divide
 from worstclass.abstention.limits import risk_limits
-from worstclass.abstention.margins import abstain_value, answers_and_margins, with_abstentions
+from worstclass.abstention.margins import abstain_value, answers_and_margins, resolve_margin, with_abstentions
 from worstclass.abstention.report import ClassRisk, RiskReport, worst_first
-from worstclass.abstention.rules import (
-    BoolArray,
-    Counts,
-    FloatArray,
-    Judged,
-    choose_rule,
-    common_path,
-    count_along,
-    p_values,
-    path_by_answer,
-)
-from worstclass.certificates.binomial import rows_at_least
+from worstclass.abstention.rules import THRESHOLDS, BoolArray, FloatArray, Judged, count_along, find_rule
+from worstclass.certificates.calibration import calibration_labels, columns_in_order, count_reuse, refuse_twins
 from worstclass.certificates.requirement import check_delta
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.splits import take_rows
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError, UnmetBoundWarning
+from worstclass.fingerprints import seen_hashes
 from worstclass.floors import IntArray
-from worstclass.labels import Labels, known_labels
+from worstclass.labels import Labels
 from worstclass.offsets.held_out import rows_of_options
-from worstclass.offsets.scores import resolve_kind
 from worstclass.offsets.wrapped import WrappedClassifier, indexable
 from worstclass.options import suggests_options
 from worstclass.randomness import SeedTree
@@ -57,31 +48,40 @@ class AbstainingClassifier(WrappedClassifier):
     risk : the limit, in (0, 1]: one for all classes, or a mapping from class to limit, in which ``"others"`` stands for
         every class not named. A limit of 1 asks for nothing.
     delta : probability, in (0, 1), with which the promise may fail.
+    margin : the margin of an answer. ``"own"``: ``decision_margin`` of the classifier. ``"mean-proba"``,
+        ``"log-proba"``, ``"proba"``, ``"decision"``: by how much the score of the answer exceeds the next; scores are
+        as for ``WorstClassOffsets``. ``"auto"``: mean probabilities of a booster's members where they give any, else
+        ``decision_margin`` where there is one, else logarithms of probabilities, else ``decision_function``.
     thresholds : ``"common"``: one margin has to be exceeded whatever the answer. ``"by-answer"``: each answer has its
-        own.
+        own, which pays where the limits or the errors of few classes differ much.
     cv : a share in (0, 1): of each class, so many rows are kept from training, to choose and to prove. ``"prefit"``:
         the estimator is fitted, and all rows given to ``fit`` choose and prove; it must not have seen them.
-    proving : share of these rows that prove; the others choose. Choosing needs fewer.
-    abstain_label : what ``predict`` returns for a row that is not answered. ``"auto"``: -1 where labels are numbers,
-        ``"abstain"`` where they are texts.
+    proving : share of these rows that prove; the others choose.
+    abstain_label : what ``predict`` returns for a row that is not answered. ``"auto"``: ``"abstain"`` where labels are
+        texts; -1 where they are numbers, or one less than the smallest label that is below 0.
+    force : take rows to choose and to prove although the classifier was trained on some of them. The certificate says
+        so then, and promises nothing.
     random_state : seed for dividing rows. None: each class is divided evenly along the order of its rows.
 
     Attributes
     ----------
     classes_ : the classes, sorted.
     estimator_ : the fitted classifier.
+    risk_ : the limit of each class.
+    margin_ : which margin is used.
     thresholds_ : the margin that each answer has to exceed, shape (K,); -inf answers all, inf nothing.
     proven_ : whether a rule was proven.
-    certificate_ : a ``RiskReport`` of the proving rows under the rule that is used, or, where none was proven, under
-        the one that looked easiest to prove.
+    certificate_ : the ``RiskCertificate`` of the rule that is used, by the proving rows; where none was proven, of the
+        rule that the tests began with.
     abstain_label_ : what stands for no answer.
-    row_hashes_ : fingerprints of all rows seen, so that ``certify`` refuses them.
+    row_hashes_ : fingerprints of all rows seen, so that no certificate rests on them again; None where they are not
+        known.
 
     Notes
     -----
-    Assumed is that the proving rows of each class are independent draws from what the class will look like in use; how
-    common the classes are may change. Coverage is counted, not promised. See ``worstclass.abstention.rules`` for the
-    proof.
+    Assumed is that the held-out rows of each class are independent draws from what the class will look like in use; how
+    common the classes are may change. Coverage is counted, not promised. Every held-out row counts once, whatever its
+    ``sample_weight``. docs/abstaining.md says more, docs/theory.md proves it.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class AbstainingClassifier(WrappedClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = AbstainingClassifier(GaussianNB(), risk=0.1).fit(X, y)
     >>> model.proven_, round(model.certificate_.coverage, 2), model.predict(X[[0, 5]]).tolist()
-    (True, 0.93, [0, -1])
+    (True, 0.94, [0, -1])
     """
 
     def __init__(
@@ -100,19 +100,23 @@ class AbstainingClassifier(WrappedClassifier):
         risk: float | Mapping[Any, float] = 0.05,
         *,
         delta: float = 0.05,
+        margin: str = "auto",
         thresholds: str = "common",
         cv: float | str = 0.5,
-        proving: float = 0.75,
+        proving: float = 0.8,
         abstain_label: Any = "auto",
+        force: bool = False,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.risk = risk
         self.delta = delta
+        self.margin = margin
         self.thresholds = thresholds
         self.cv = cv
         self.proving = proving
         self.abstain_label = abstain_label
+        self.force = force
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, **fit_params: Any) -> Self:
@@ -126,19 +130,26 @@ class AbstainingClassifier(WrappedClassifier):
         fit_params : further options of the classifier's ``fit``. What has one entry a row is divided as the rows are.
         """
         X, y = indexable(X), indexable(y)
-        self._check_parameters()
+        margin = self._check_parameters()
         options = self._fit_options(fit_params)
+        rng = self._generator()
         if self._is_prefit:
-            labels = held_out = self._held_out_labels(X, y, X_val, y_val, *options.values())
-            limits = risk_limits(self.risk, labels.classes, owner=OWNER)
-            model, rows = self.estimator, X
+            X = columns_in_order(X, getattr(self.estimator, "feature_names_in_", None))
+            labels = self._held_out_labels(X, y, X_val, y_val, *options.values())
         else:
             labels = self._training_labels(X, y)
-            limits = risk_limits(self.risk, labels.classes, owner=OWNER)
-            model, rows, held_out = self._trained(X, labels, X_val, y_val, options)
-        self.abstain_label_ = abstain_value(self.abstain_label, labels.classes, owner=OWNER)
-        self._adopt(model, labels.classes, X, X_val)
-        self._choose(Judged(held_out.index, *answers_and_margins(model, rows, owner=OWNER)), limits)
+        limits = risk_limits(self.risk, labels.classes, owner=OWNER)  # refused before anything is trained
+        abstain_label = abstain_value(self.abstain_label, labels.classes, owner=OWNER)
+        if self._is_prefit:
+            seen = getattr(self.estimator, "row_hashes_", None)
+            held_out = HeldOut(self.estimator, X, labels, *count_reuse(X, seen, force=self.force))
+        elif X_val is None and y_val is None:
+            held_out = self._divided(X, labels, options, rng)
+        else:
+            held_out = self._with_validation_rows(X, labels, X_val, y_val, options)
+        self._adopt(held_out.model, labels.classes, X, None if X_val is None else held_out.X)
+        self.risk_, self.margin_, self.abstain_label_ = tuple(limits.tolist()), margin, abstain_label
+        self._choose(held_out, limits, rng)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -150,94 +161,118 @@ class AbstainingClassifier(WrappedClassifier):
         """Tell which rows are answered."""
         return self._answers(X)[1]
 
+    def decision_margin(self, X: Any) -> FloatArray:
+        """Return the margin of each answer, which has to exceed the threshold of the answer."""
+        check_is_fitted(self, "thresholds_")
+        return answers_and_margins(self.estimator_, X, self.margin_)[1]
+
     def risk_report(self, X: Any, y: Any = None) -> RiskReport:
         """Count risk and coverage of every class on other rows; a count, not a promise."""
-        check_is_fitted(self, "thresholds_")
-        self._require_labels(X, y)
-        target = known_labels(X, y, self.classes_, name="y").index
-        rows = Judged(target, *answers_and_margins(self.estimator_, X, owner=OWNER))
-        return self._report(rows, self.thresholds_, risk_limits(self.risk, self.classes_, owner=OWNER))
+        X, target = self._known_rows(X, y)
+        risks = self._risks(Judged(target, *answers_and_margins(self.estimator_, X, self.margin_)), self.thresholds_)
+        return RiskReport(tuple(sorted(risks, key=worst_first)))
+
+    def certify(self, X: Any, y: Any = None, *, delta: float | None = None, force: bool = False) -> RiskCertificate:
+        """Prove the limits anew, for the rule that is used, on rows that neither trained, nor chose, nor proved.
+
+        Parameters
+        ----------
+        X, y : rows and labels.
+        delta : probability with which the promise may fail; by default that of the model.
+        force : go on although the model has seen some of the rows. The certificate then says so.
+        """
+        level = self.delta if delta is None else delta
+        check_delta(level, owner=f"{OWNER}.certify")
+        X, target = self._known_rows(X, y)
+        n_reused, n_repeated = count_reuse(X, self.row_hashes_, force=force)
+        rows = Judged(target, *answers_and_margins(self.estimator_, X, self.margin_))
+        risks = self._risks(rows, self.thresholds_)
+        return certificate_of(risks, delta=float(level), n_reused=n_reused, n_repeated=n_repeated)
 
     def _answers(self, X: Any) -> tuple[IntArray, BoolArray]:
         check_is_fitted(self, "thresholds_")
-        answers, margins = answers_and_margins(self.estimator_, X, owner=OWNER)
+        answers, margins = answers_and_margins(self.estimator_, X, self.margin_)
         return answers, margins > self.thresholds_[answers]
 
-    def _trained(
-        self, X: Any, labels: Labels, X_val: Any, y_val: Any, options: dict[str, Any]
-    ) -> tuple[Any, Any, Labels]:
-        """Train without the rows that choose and prove; return the classifier, those rows and their labels."""
-        if X_val is not None or y_val is not None:
-            if X_val is None or (y_val is None and not is_map_dataset(X_val)):
-                raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
-            held_out = known_labels(X_val, y_val, labels.classes)
-            return clone(self.estimator).fit(X, labels.classes[labels.index], **options), X_val, held_out
+    def _known_rows(self, X: Any, y: Any) -> tuple[Any, IntArray]:
+        """Return other rows with their columns in order, and their class indices."""
+        check_is_fitted(self, "thresholds_")
+        rows = columns_in_order(indexable(X), getattr(self, "feature_names_in_", None))
+        return rows, calibration_labels(rows, indexable(y), self.classes_, name="y", owner=OWNER).index
+
+    def _with_validation_rows(self, X: Any, labels: Labels, X_val: Any, y_val: Any, options: dict[str, Any]) -> HeldOut:
+        if X_val is None or (y_val is None and not is_map_dataset(X_val)):
+            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
+        rows = columns_in_order(indexable(X_val), getattr(X, "columns", None))
+        held_out = calibration_labels(rows, indexable(y_val), labels.classes, name="y_val", owner=OWNER)
+        reuse = count_reuse(rows, seen_hashes(X), force=self.force)
+        model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
+        return HeldOut(model, rows, held_out, *reuse)
+
+    def _divided(self, X: Any, labels: Labels, options: dict[str, Any], rng: np.random.Generator | None) -> HeldOut:
+        """Train without the rows that choose and prove."""
         if is_map_dataset(X):
             raise DataError(f"{OWNER} cannot divide a map-style data set. Pass X_val and y_val, or use cv='prefit'.")
-        kept = self._divide(labels.index, float(self.cv), 0)
+        kept = divide(labels.index, float(self.cv), rng)
         train, rest = np.flatnonzero(~kept), np.flatnonzero(kept)
         self._require_classes(labels, train)
         model = clone(self.estimator)
         model.fit(take_rows(X, train), labels.classes[labels.index[train]], **rows_of_options(options, train, labels))
-        return model, take_rows(X, rest), Labels(labels.classes, labels.index[rest])
+        _, n_repeated = count_reuse(X, None, force=True)
+        return HeldOut(model, take_rows(X, rest), Labels(labels.classes, labels.index[rest]), 0, n_repeated)
 
-    def _choose(self, rows: Judged, limits: FloatArray) -> None:
-        """Choose a rule with some rows, and prove it with the others."""
-        K = len(self.classes_)
-        proves = self._divide(rows.target, float(self.proving), 1)
+    def _choose(self, held_out: HeldOut, limits: FloatArray, rng: np.random.Generator | None) -> None:
+        """Find the rule, and set what is known of it."""
+        rows = Judged(held_out.labels.index, *answers_and_margins(held_out.model, held_out.X, self.margin_))
+        proves = divide(rows.target, float(self.proving), rng)
         choosing, proving = rows.take(np.flatnonzero(~proves)), rows.take(np.flatnonzero(proves))
-        path = common_path(choosing, K) if self.thresholds == "common" else path_by_answer(choosing, limits)
-        counts = count_along(proving, path)
-        found = choose_rule(count_along(choosing, path), counts, limits, float(self.delta))
-        self.proven_ = found.place is not None
-        rule = path[found.first if found.place is None else found.place]
-        self.thresholds_ = rule if self.proven_ else np.full(K, np.inf)
-        self.certificate_ = self._report(proving, rule, limits, promised=True)
+        rule, self.proven_ = find_rule(choosing, proving, limits, float(self.delta), self.thresholds)
+        self.thresholds_ = rule if self.proven_ else np.full(len(limits), np.inf)
+        self.certificate_ = certificate_of(
+            self._risks(proving, rule),
+            delta=float(self.delta),
+            n_choosing=len(choosing.target),
+            n_reused=held_out.n_reused,
+            n_repeated=held_out.n_repeated,
+        )
         if not self.proven_:
-            at_first = Counts(counts.answered[found.first], counts.wrong[found.first])
-            warnings.warn(self._not_proven(at_first, limits), UnmetBoundWarning, stacklevel=3)
+            warnings.warn(self._not_proven(), UnmetBoundWarning, stacklevel=3)
 
-    def _report(self, rows: Judged, rule: FloatArray, limits: FloatArray, *, promised: bool = False) -> RiskReport:
+    def _risks(self, rows: Judged, rule: FloatArray) -> list[ClassRisk]:
+        """Count every class under a rule."""
         counts = count_along(rows, rule[None, :])
-        totals = np.bincount(rows.target, minlength=len(limits))
-        risks = [
+        totals = np.bincount(rows.target, minlength=len(rule))
+        return [
             ClassRisk(
                 name=str(label),
                 total=int(totals[k]),
                 answered=int(counts.answered[0, k]),
                 wrong=int(counts.wrong[0, k]),
-                limit=float(limits[k]) if limits[k] < 1 else None,
+                limit=self.risk_[k] if self.risk_[k] < 1 else None,
             )
             for k, label in enumerate(self.classes_.tolist())
         ]
-        ordered = tuple(sorted(risks, key=worst_first))
-        return RiskReport(ordered, float(self.delta), self.proven_) if promised else RiskReport(ordered)
 
-    def _not_proven(self, at_first: Counts, limits: FloatArray) -> str:
-        """Say which classes have no proof, and how many rows one would take at least."""
-        parts = []
-        for k, label in enumerate(self.classes_.tolist()):
-            wrong, answered = at_first.wrong[k], at_first.answered[k]
-            if limits[k] < 1 and p_values(Counts(answered[None], wrong[None]), limits[k : k + 1]) > self.delta:
-                least = rows_at_least(int(wrong), int(answered), Fraction(str(float(limits[k]))), float(self.delta))
-                parts.append(f"{label!r} ({wrong} of {answered} answered rows wrong; at least {least} more, all right)")
+    def _not_proven(self) -> str:
+        missing = " ".join(self.certificate_.missing())
         return (
-            "No rule is proven to keep the risk of every class, so nothing is answered. Without proof, on the proving "
-            f"rows under the rule that looked best: {', '.join(parts)}. Give more rows, a larger risk or delta, or ask "
-            "nothing of a class (a risk of 1)."
+            "No rule is proven to keep the risk of every class, so nothing is answered. By the proving rows, "
+            f"{float(self.proving):.4g} of those held out, under the rule that the tests began with: {missing} Give "
+            "more rows, a larger risk or delta, or ask nothing of a class (a risk of 1)."
         )
 
-    def _divide(self, target: IntArray, share: float, number: int) -> BoolArray:
-        """Mark a share of the rows of each class, rounded to whole rows, spread evenly or drawn at random."""
-        marked = np.zeros(len(target), dtype=np.bool_)
-        for k in np.unique(target):
-            rows = np.flatnonzero(target == k)
-            if self.random_state is not None:
-                seeds = SeedTree.from_random_state(self.random_state, owner=OWNER)
-                rows = np.random.default_rng(seeds.seed(number, int(k))).permutation(rows)
-            steps = np.floor(np.arange(len(rows) + 1) * share + 0.5)
-            marked[rows[np.diff(steps) > 0]] = True
-        return marked
+    def _held_out_labels(self, X: Any, y: Any, *others: Any) -> Labels:
+        try:
+            return super()._held_out_labels(X, y, *others)
+        except DataError:
+            if y is not None:
+                refuse_twins(np.asarray(y).ravel().tolist(), self._fitted_classes().tolist(), "y has")
+            raise
+
+    def _generator(self) -> np.random.Generator | None:
+        if self.random_state is None:
+            return None
+        return np.random.default_rng(SeedTree.from_random_state(self.random_state, owner=OWNER).seed(0))
 
     def _require_classes(self, labels: Labels, train: IntArray) -> None:
         missing = labels.classes[np.bincount(labels.index[train], minlength=labels.n_classes) == 0].tolist()
@@ -250,17 +285,20 @@ class AbstainingClassifier(WrappedClassifier):
                 hint="Lower it, or gather more rows.",
             )
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self) -> str:
+        """Check what can be checked before training; return which margin is used."""
         self._check_estimator()
-        if not hasattr(self.estimator, "decision_margin"):
-            resolve_kind(self.estimator, "auto", owner=OWNER)
+        margin = resolve_margin(self.estimator, self.margin, owner=OWNER)
         check_delta(self.delta, owner=OWNER)
-        if self.thresholds not in ("common", "by-answer"):
-            raise UnknownNameError("thresholds", OWNER, self.thresholds, ("common", "by-answer"))
+        if self.thresholds not in THRESHOLDS:
+            raise UnknownNameError("thresholds", OWNER, self.thresholds, THRESHOLDS)
         if not self._is_prefit and not _is_share(self.cv):
             raise ParameterError("cv", OWNER, allowed="a share in (0, 1) or 'prefit'", got=self.cv)
         if not _is_share(self.proving):
             raise ParameterError("proving", OWNER, allowed="a share in (0, 1)", got=self.proving)
+        if not isinstance(self.force, bool | np.bool_):
+            raise ParameterError("force", OWNER, allowed="True or False", got=self.force)
+        return margin
 
 
 def _is_share(value: Any) -> bool:

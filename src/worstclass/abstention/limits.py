@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from worstclass.exceptions import ParameterError, UnknownNameError
-from worstclass.floors import OTHERS
+from worstclass.certificates.requirement import by_class
+from worstclass.exceptions import ParameterError
 
 
 def risk_limits(risk: Any, classes: npt.NDArray[Any], *, owner: str) -> npt.NDArray[np.float64]:
@@ -22,23 +21,16 @@ def risk_limits(risk: Any, classes: npt.NDArray[Any], *, owner: str) -> npt.NDAr
     >>> risk_limits({"b": 0.05, "others": 1}, np.array(["a", "b"]), owner="AbstainingClassifier").tolist()
     [1.0, 0.05]
     """
-    labels = classes.tolist()
-    if not isinstance(risk, Mapping):
-        return np.full(len(labels), _limit(risk, owner))
-    given = {key.item() if isinstance(key, np.generic) else key: _limit(value, owner) for key, value in risk.items()}
-    for key in given:
-        if key not in labels and key != OTHERS:
-            raise UnknownNameError("risk", owner, key, [*labels, OTHERS])
-    missing = [label for label in labels if label not in given]
-    if missing and (OTHERS not in given or OTHERS in labels):
-        raise ParameterError(
-            "risk",
-            owner,
-            allowed=f"one limit for every class when it is a mapping; without one: {missing}",
-            got=dict(risk),
-            hint=f"Name them, or give the rest a common limit with the key {OTHERS!r} (1 where nothing is asked).",
-        )
-    return np.array([given[label] if label in given else given[OTHERS] for label in labels])
+
+    def read(value: Any) -> float:
+        return _limit(value, owner)
+
+    hint = "1 where nothing is asked"
+    limits = np.array(by_class(risk, classes.tolist(), read, parameter="risk", owner=owner, hint=hint))
+    if (limits == 1).all():
+        allowed, hint = "below 1 for at least one class", "A limit of 1 asks for nothing, so nothing would be proven."
+        raise ParameterError("risk", owner, allowed=allowed, got=risk, hint=hint)
+    return limits
 
 
 def _limit(value: Any, owner: str) -> float:

@@ -8,37 +8,65 @@ import numpy as np
 import numpy.typing as npt
 
 from worstclass.abstention.rules import FloatArray
-from worstclass.exceptions import DataError, ParameterError
+from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 from worstclass.floors import IntArray
-from worstclass.offsets.scores import class_scores, resolve_kind
+from worstclass.offsets.scores import KINDS, class_scores, has_mean, resolve_kind
+
+#: what the margin of an answer can be
+MARGINS = ("own", *KINDS)
 
 
-def answers_and_margins(estimator: Any, X: Any, *, owner: str) -> tuple[IntArray, FloatArray]:
+def resolve_margin(estimator: Any, margin: Any, *, owner: str) -> str:
+    """Return which margin of a classifier is used; refuse a classifier that does not give it.
+
+    Of a booster ``"auto"`` takes the mean probabilities of the members where they give any: the lead of the vote of few
+    members has few values, so that it can hardly tell the rows apart.
+    """
+    if margin not in MARGINS:
+        raise UnknownNameError("margin", owner, margin, MARGINS)
+    has_own = hasattr(estimator, "decision_margin")
+    if margin == "own" and not has_own:
+        allowed, hint = "a classifier with decision_margin", "margin='own' asks for it."
+        raise ParameterError("estimator", owner, allowed=allowed, got=estimator, hint=hint)
+    if margin == "own" or (margin == "auto" and has_own and not has_mean(estimator)):
+        return "own"
+    return resolve_kind(estimator, margin, owner=owner)
+
+
+def answers_and_margins(estimator: Any, X: Any, margin: str) -> tuple[IntArray, FloatArray]:
     """Return the class index of each answer and its margin.
 
-    The margin is ``decision_margin`` where the classifier has it, as boosters and ``WorstClassOffsets`` do; otherwise
-    the gap between the two largest probabilities, or the two largest scores of ``decision_function``.
+    The margin is ``decision_margin`` ("own"), or by how much the score of the answer exceeds the largest of the other
+    classes; below 0 where a classifier answers with another class than that of the largest score.
     """
-    classes = np.asarray(estimator.classes_)
-    index = {label: k for k, label in enumerate(classes.tolist())}
+    index = {label: k for k, label in enumerate(np.asarray(estimator.classes_).tolist())}
     answers = np.array([index[label] for label in np.asarray(estimator.predict(X)).tolist()], dtype=np.int64)
-    return answers, _margins(estimator, X, owner)
+    if margin == "own":
+        return answers, _own_margins(estimator, X)
+    scores = class_scores(estimator, X, margin)
+    rows = np.arange(len(answers))
+    own = scores[rows, answers].copy()
+    scores[rows, answers] = -np.inf
+    return answers, np.asarray(own - scores.max(axis=1))
 
 
 def abstain_value(given: Any, classes: npt.NDArray[Any], *, owner: str) -> Any:
-    """Return what stands for "no answer": as given, or -1 among numbers and "abstain" among texts.
+    """Return what stands for "no answer": as given, or "abstain" among texts and a number below all other labels.
 
     Examples
     --------
     >>> abstain_value("auto", np.array(["cat", "dog"]), owner="f"), abstain_value("auto", np.array([3, 5]), owner="f")
     ('abstain', -1)
+    >>> abstain_value("auto", np.array([-1, 1]), owner="f")
+    -2
     """
     labels = classes.tolist()
     value = given
     if isinstance(given, str) and given == "auto":
-        value = "abstain" if isinstance(labels[0], str) else -1
+        value = "abstain" if isinstance(labels[0], str) else min(0, *labels) - 1
     if any(value is label or value == label for label in labels):
-        raise ParameterError("abstain_label", owner, allowed="no class of its own", got=value, hint="Choose another.")
+        allowed, hint = "no class of its own", "Choose another."
+        raise ParameterError("abstain_label", owner, allowed=allowed, got=value, hint=hint)
     return value
 
 
@@ -57,19 +85,15 @@ def with_abstentions(answers: npt.NDArray[Any], answered: npt.NDArray[np.bool_],
     if both_texts:
         return np.where(answered, answers, np.array(value))
     if both_numbers:
-        kind = np.result_type(answers.dtype, np.int64 if isinstance(value, int) else np.float64)
-        return np.where(answered, answers.astype(np.int64 if kind.kind == "i" else kind), value)
+        whole = answers.dtype.kind in "iu" and isinstance(value, int)
+        return np.where(answered, answers.astype(np.int64 if whole else np.float64), value)
     mixed = answers.astype(object)
     mixed[~answered] = value
     return mixed
 
 
-def _margins(estimator: Any, X: Any, owner: str) -> FloatArray:
-    if hasattr(estimator, "decision_margin"):
-        margins = np.asarray(estimator.decision_margin(X), dtype=np.float64)
-        if not np.isfinite(margins).all():
-            raise DataError(f"decision_margin of {type(estimator).__name__} must give finite numbers.")
-        return margins
-    kind = "proba" if hasattr(estimator, "predict_proba") else resolve_kind(estimator, "auto", owner=owner)
-    top_two = np.partition(class_scores(estimator, X, kind), -2, axis=1)[:, -2:]
-    return np.asarray(top_two[:, 1] - top_two[:, 0])
+def _own_margins(estimator: Any, X: Any) -> FloatArray:
+    margins = np.asarray(estimator.decision_margin(X), dtype=np.float64)
+    if not np.isfinite(margins).all():
+        raise DataError(f"decision_margin of {type(estimator).__name__} must give finite numbers.")
+    return margins

@@ -5,17 +5,15 @@ list of rules each of which answers all rows that the one before it does. The ri
 probability that an answered row of class k is wrong. Promised is that it is below ``risk[k]`` for every class.
 
 The promise is kept by fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan and Lei, "Learn then Test", 2021),
-with the calibration rows in two parts:
+with the held-out rows in two parts:
 
-1. The first part chooses the path, and the rule on it to start with: the one that looks easiest to prove.
+1. The first part chooses the path, and the rule on it to begin with.
 2. The second part tests the rules from there on, towards freer ones, and stops at the first that is not proven. The
    last one proven is used. A rule is proven where, for each class, so few of the answered rows are wrong that this
    had a probability of ``delta`` at most if the risk were ``risk[k]`` or more (an exact binomial test).
 
-Why this holds with probability ``1 - delta``: given the first part, the tests are in a fixed order, so a wrong rule is
-used only if the first wrong rule of the sequence passes its test. For that, the test of a class whose risk it breaks
-must fail to notice, the probability of which is at most ``delta``. (Every class must pass, so one budget serves them
-all.)
+Why this holds with probability ``1 - delta``, and what is assumed, is in docs/theory.md. How the first part chooses
+has no bearing on that; it decides how much is answered.
 """
 
 from __future__ import annotations
@@ -30,6 +28,15 @@ from worstclass.floors import IntArray
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+
+#: which margin an answer has to exceed: one for all answers, or its own
+THRESHOLDS = ("common", "by-answer")
+#: share of the answered rows of each class that the rule to begin with keeps, of those of the rule that looks best
+KEPT = 0.75
+#: rules of a path with a common threshold, besides the last: finer steps would hardly change what is answered
+MOST_RULES = 500
+#: by how much coverage shrinks from rule to rule at the strict end of a path with a threshold for each answer
+STEP = 0.05
 
 
 class Judged(NamedTuple):
@@ -51,16 +58,26 @@ class Counts(NamedTuple):
     wrong: IntArray
 
 
-class Choice(NamedTuple):
-    """The rule found: its place on the path, None where not even the first was proven; and the rules tested."""
+class Found(NamedTuple):
+    """The rule found, shape (K,), and whether it is proven; if not, it is the one that the tests began with."""
 
-    place: int | None
-    first: int
-    tested: int
+    rule: FloatArray
+    proven: bool
+
+
+def find_rule(choosing: Judged, proving: Judged, risk: FloatArray, delta: float, thresholds: str) -> Found:
+    """Choose a path with some rows, and prove with others how far it can be followed: the whole procedure."""
+    path = common_path(choosing, len(risk)) if thresholds == "common" else path_by_answer(choosing, risk)
+    n_proving = np.bincount(proving.target, minlength=len(risk))
+    first = first_rule(count_along(choosing, path), n_proving, risk, delta)
+    last = last_proven(count_along(proving, path), first, risk, delta)
+    return Found(path[first if last is None else last].copy(), last is not None)
 
 
 def common_path(rows: Judged, n_classes: int) -> FloatArray:
     """Return rules with one threshold for all answers: every margin that occurs, and at the end none at all.
+
+    Of more than ``MOST_RULES`` margins so many are taken, evenly.
 
     Examples
     --------
@@ -68,35 +85,40 @@ def common_path(rows: Judged, n_classes: int) -> FloatArray:
     >>> common_path(rows, 2).tolist()
     [[0.9, 0.9], [0.5, 0.5], [-inf, -inf]]
     """
-    thresholds = np.append(np.unique(rows.margin)[::-1], -np.inf)
-    return np.repeat(thresholds[:, None], n_classes, axis=1)
+    margins = np.unique(rows.margin)[::-1]
+    if len(margins) > MOST_RULES:
+        margins = margins[np.linspace(0, len(margins) - 1, MOST_RULES).round().astype(np.int64)]
+    return np.repeat(np.append(margins, -np.inf)[:, None], n_classes, axis=1)
 
 
 def path_by_answer(rows: Judged, risk: FloatArray) -> FloatArray:
     """Return rules with a threshold for each answer, found greedily from free to strict.
 
-    In each step the class that is hardest to prove loses its next wrong row: of all answers it is given wrongly, that
-    one's threshold is raised for which the fewest other rows go unanswered. The path ends where that class has no
-    wrong row left.
+    In each step the class that is hardest to prove loses its next wrong row: of all answers that it is given wrongly,
+    that one's threshold is raised for which the fewest other rows go unanswered. Where that class has no wrong row
+    left, the path goes on with rules that answer ever smaller shares of the rows of each answer. How classes are
+    numbered does not matter: classes that are equally hard to prove count as one, and of equal costs the smaller
+    margin is taken.
 
     Examples
     --------
     >>> rows = Judged(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), np.array([0.3, 0.2, 0.9, 0.1]))
-    >>> path_by_answer(rows, np.array([0.1, 0.1])).tolist()
-    [[-inf, 0.2], [-inf, -inf]]
+    >>> path_by_answer(rows, np.array([0.1, 0.1]))[-3:].tolist()
+    [[0.3, 0.9], [-inf, 0.2], [-inf, -inf]]
     """
     K = len(risk)
+    asked = (risk < 1) & (np.bincount(rows.target, minlength=K) > 0)
     thresholds = np.full(K, -np.inf)
     path = [thresholds.copy()]
     while True:
         open_rows = rows.margin > thresholds[rows.answer]
         counts = _count(rows, open_rows, K)
-        hardest = int(np.where(risk < 1, p_value(counts.wrong, counts.answered, risk), -1.0).argmax())
-        to_lose = open_rows & (rows.target == hardest) & (rows.answer != hardest)
-        if risk[hardest] >= 1 or not to_lose.any():
-            return np.array(path[::-1])
-        costs = [_cost_of_raising(rows, open_rows, to_lose, answer) for answer in range(K)]
-        _, answer, margin = min((cost, j, margin) for j, (cost, margin) in enumerate(costs))
+        p = np.where(asked, p_value(counts.wrong, counts.answered, risk), -1.0)
+        to_lose = open_rows & (asked & (p == p.max()))[rows.target] & (rows.answer != rows.target)
+        if not to_lose.any():
+            return np.array([*_stricter(rows, open_rows, thresholds), *path[::-1]])
+        raised = [_raised(rows, open_rows, to_lose, answer) for answer in np.unique(rows.answer[to_lose]).tolist()]
+        _, margin, answer = min(raised)
         thresholds[answer] = margin
         path.append(thresholds.copy())
 
@@ -108,31 +130,71 @@ def count_along(rows: Judged, path: FloatArray) -> Counts:
     for answer in range(K):
         mine = rows.answer == answer
         level[mine] = np.searchsorted(-path[:, answer], -rows.margin[mine], side="right")
-    return Counts(*(_running(rows.target[chosen], level[chosen], n_rules, K) for chosen in _all_and_wrong(rows)))
+    wrong = rows.answer != rows.target
+    return Counts(_running(rows.target, level, n_rules, K), _running(rows.target[wrong], level[wrong], n_rules, K))
 
 
 def p_values(counts: Counts, risk: FloatArray) -> FloatArray:
-    """Return for each rule the p-value of "the risk of some class is too large": the largest of its classes'."""
+    """Return for each rule the p-value of "the risk of some class is too large": the largest of its classes'.
+
+    Examples
+    --------
+    >>> p_values(Counts(np.array([[3, 9]]), np.array([[0, 9]])), np.array([0.5, 1.0])).tolist()
+    [0.125]
+    """
     return np.asarray(np.where(risk < 1, p_value(counts.wrong, counts.answered, risk), 0.0).max(axis=-1))
 
 
-def choose_rule(choosing: Counts, certifying: Counts, risk: FloatArray, delta: float) -> Choice:
-    """Find the freest rule of a path that is proven, by fixed-sequence testing; see the head of this module."""
-    looks = p_values(choosing, risk)
-    first = int(len(looks) - 1 - looks[::-1].argmin())
-    passed = p_values(certifying, risk)[first:] <= delta
+def first_rule(choosing: Counts, n_proving: IntArray, risk: FloatArray, delta: float) -> int:
+    """Return the place of the rule to begin with, from the counts of the rows that choose.
+
+    Of all rules the one that looks easiest to prove is likely to look better than it is. So the tests begin with a
+    stricter one, which keeps ``KEPT`` of the rows that it answers in every class, and as many as a proof takes: in
+    ``n_proving`` rows of the class so many should be answered that they prove the limit if none is wrong. A class of
+    which nothing is asked, or of which no row chooses, has no say.
+    """
+    asked = (risk < 1) & (choosing.answered[-1] > 0)
+    if not asked.any():
+        return len(choosing.answered) - 1
+    answered, wrong, limit = choosing.answered[:, asked], choosing.wrong[:, asked], risk[asked]
+    looks = p_values(Counts(answered, wrong), limit)
+    best = len(looks) - 1 - int(looks[::-1].argmin())
+    to_come = answered / answered[-1] * n_proving[asked]
+    suits = ((answered >= KEPT * answered[best]) & ((1 - limit) ** to_come <= delta)).all(axis=1)
+    suits[best] = True
+    return int(suits.argmax())
+
+
+def last_proven(proving: Counts, first: int, risk: FloatArray, delta: float) -> int | None:
+    """Test the rules of a path from ``first`` on; return the place of the last that is proven, None if there is none.
+
+    Examples
+    --------
+    >>> counts = Counts(np.array([[5], [6], [7], [8]]), np.array([[0], [0], [2], [0]]))
+    >>> last_proven(counts, 0, np.array([0.5]), 0.05)
+    1
+    """
+    passed = p_values(Counts(proving.answered[first:], proving.wrong[first:]), risk) <= delta
     n_passed = len(passed) if passed.all() else int(passed.argmin())
-    return Choice(None if n_passed == 0 else first + n_passed - 1, first, min(n_passed + 1, len(passed)))
+    return first + n_passed - 1 if n_passed else None
 
 
-def _cost_of_raising(rows: Judged, open_rows: BoolArray, to_lose: BoolArray, answer: int) -> tuple[float, float]:
-    """Return how many rows besides those to lose are lost with the next of these, and at which margin."""
+def _raised(rows: Judged, open_rows: BoolArray, to_lose: BoolArray, answer: int) -> tuple[float, float, int]:
+    """Return how many rows besides those to lose are lost with the next of these, its margin, and the answer."""
     mine = rows.answer == answer
-    if not (to_lose & mine).any():
-        return np.inf, np.inf
     margin = float(rows.margin[to_lose & mine].min())
     lost = open_rows & mine & (rows.margin <= margin)
-    return float((lost & ~to_lose).sum() / (lost & to_lose).sum()), margin
+    return float((lost & ~to_lose).sum() / (lost & to_lose).sum()), margin, answer
+
+
+def _stricter(rows: Judged, open_rows: BoolArray, thresholds: FloatArray) -> FloatArray:
+    """Return rules that answer less and less of the open rows of each answer, the strictest first."""
+    shares = np.arange(1, STEP / 2, -STEP)
+    rules = np.repeat(thresholds[None], len(shares), axis=0)
+    for answer in np.unique(rows.answer[open_rows]).tolist():
+        margins = rows.margin[open_rows & (rows.answer == answer)]
+        rules[:, answer] = np.quantile(margins, shares, method="lower")
+    return rules
 
 
 def _count(rows: Judged, chosen: BoolArray, n_classes: int) -> Counts:
@@ -140,10 +202,6 @@ def _count(rows: Judged, chosen: BoolArray, n_classes: int) -> Counts:
     return Counts(
         np.bincount(rows.target[chosen], minlength=n_classes), np.bincount(rows.target[wrong], minlength=n_classes)
     )
-
-
-def _all_and_wrong(rows: Judged) -> tuple[BoolArray, BoolArray]:
-    return np.ones(len(rows.target), dtype=np.bool_), rows.answer != rows.target
 
 
 def _running(target: IntArray, level: IntArray, n_rules: int, n_classes: int) -> IntArray:

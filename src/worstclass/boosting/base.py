@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,16 +18,26 @@ from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import best_prefix
 from worstclass.boosting.rounds import BoostingRun, EdgeOf, Mending, RoundResult
 from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
-from worstclass.exceptions import BudgetSpentWarning, ModuleError, ParameterError, UnknownNameError
+from worstclass.exceptions import BudgetSpentWarning, DataError, ModuleError, ParameterError, UnknownNameError
 from worstclass.fingerprints import seen_hashes
 from worstclass.floors import Floors
 from worstclass.labels import Labels, training_labels
 from worstclass.learners import as_learner
-from worstclass.learners.base import Encoder, Inputs, Member, WeakLearner
+from worstclass.learners.base import Encoder, Inputs, Member, Training, WeakLearner
 from worstclass.learners.budget import Meter, check_limits
 from worstclass.learners.estimator import LearnerClassifier
 from worstclass.metrics import SELECTION, ClassCounts, ClassReport
 from worstclass.randomness import SeedTree
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A learner bound to the training rows, with the labels and validation rows read, and the seeds of the rounds."""
+
+    training: Training
+    labels: Labels
+    validation: tuple[Inputs, Labels] | None
+    seeds: SeedTree
 
 
 class VotingBooster(LearnerClassifier):
@@ -104,6 +115,34 @@ class VotingBooster(LearnerClassifier):
         """Return the share of the votes of each class, shape (n, K)."""
         return self._tally(X).shares
 
+    def mean_proba(self, X: Any) -> FloatArray:
+        """Return the mean of the probabilities that the members used give each class, shape (n, K).
+
+        Finer than the share of the votes, above all with few members: a member that is nearly sure and one that is
+        quite sure cast the same vote. Meant for decision offsets: by itself its largest entry can be a worse answer
+        than the vote, for which alone the training bound is counted, since each member leans to the classes that
+        weighed most in its round. Every member is asked about every row.
+        """
+        inputs = self._inputs(X)
+        if not self.gives_probabilities:
+            raise ParameterError(
+                "learner",
+                f"{self._owner}.mean_proba",
+                allowed="a TorchLearner, or a scikit-learn classifier with predict_proba",
+                got=self.learner,
+                hint="predict_proba gives the shares of the votes, for any learner.",
+            )
+        total = np.zeros((len(inputs), len(self.classes_)))
+        for member in self._voters:
+            total += self._probabilities(member, inputs)
+        return total / len(self._voters)
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether members give probabilities of their own, so that there is a ``mean_proba``."""
+        learner = self.learner_ if hasattr(self, "learner_") else as_learner(self.learner, owner=self._owner)
+        return learner.gives_probabilities
+
     def decision_margin(self, X: Any) -> FloatArray:
         """Return the winner's lead over the runner-up as a share of the votes: 1 unanimous, 0 a tie."""
         return self._tally(X).margins
@@ -117,29 +156,38 @@ class VotingBooster(LearnerClassifier):
 
     def _begin(self, X: Any, y: Any, X_val: Any, y_val: Any) -> BoostingRun:
         """Check everything that can be checked before training, and set the stage."""
+        return self._start(self._bind(X, y, X_val, y_val))
+
+    def _bind(self, X: Any, y: Any, X_val: Any, y_val: Any) -> Bound:
+        """Read the rows, and bind the learner to them: all that does not depend on the floors."""
         self._check_parameters()
         self.learner_: WeakLearner = as_learner(self.learner, owner=self._owner)
         rows = self._check_X(X, reset=True)
         labels = training_labels(rows, y)
-        floors = self._floors(labels.classes) or Floors.from_theta(0.0, labels.classes)
-        plan = self._plan(labels)
+        self._plan(labels)  # floors and gamma that are not allowed are refused before rows are moved about
         seeds = SeedTree.from_random_state(self.random_state, owner=self._owner)
         training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
         validation = self._validation(training.encoder, labels, X_val, y_val)
         self.row_hashes_ = seen_hashes(X, X_val)
+        return Bound(training, labels, validation, seeds)
+
+    def _start(self, bound: Bound) -> BoostingRun:
+        """Begin a run on rows that the learner is bound to."""
+        labels, training = bound.labels, bound.training
+        plan = self._plan(labels)
         self._tell("on_fit_start", plan)
         patience = max(50, -(-1000 // training.steps_per_pass)) if self.patience == "auto" else int(self.patience)
         return BoostingRun(
             training=training,
             labels=labels,
-            floors=floors,
+            floors=self._floors(labels.classes) or Floors.from_theta(0.0, labels.classes),
             plan=plan,
             weighting=self.weighting,
             max_epochs=self.max_epochs,
             patience=patience,
-            seeds=seeds,
+            seeds=bound.seeds,
             meter=Meter(self.max_total_epochs, self.max_seconds),
-            validation=validation,
+            validation=bound.validation,
             on_pass=(lambda info: self._tell("on_pass", info)) if self.callbacks else None,
         )
 
@@ -198,6 +246,15 @@ class VotingBooster(LearnerClassifier):
     def _inputs(self, X: Any) -> Inputs:
         check_is_fitted(self, "members_")
         return self.encoder_.encode(self._check_X(X, reset=False))
+
+    def _probabilities(self, member: Member, inputs: Inputs) -> FloatArray:
+        given = member.probabilities(inputs)
+        if given.shape != (len(inputs), len(self.classes_)):
+            raise DataError(
+                f"Members must give one probability a class, shape {(len(inputs), len(self.classes_))}. "
+                f"Got shape {given.shape}."
+            )
+        return given
 
     def _tally(self, X: Any) -> VoteTally:
         inputs = self._inputs(X)

@@ -14,7 +14,7 @@ from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import VoteDrivenWeights, mending
 from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
-from worstclass.boosting.outcome import UnmetEdge, UnmetEdgeRecord, missed_bound_message
+from worstclass.boosting.outcome import NEAREST, UnmetEdge, UnmetEdgeRecord, missed_bound_message
 from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, EdgeOf, RoundResult
 from worstclass.exceptions import (
     ParameterError,
@@ -42,7 +42,8 @@ class WorstClassBooster(VotingBooster):
     ----------
     learner : a ``TorchLearner``, a ``SklearnLearner``, or a scikit-learn classifier (wrapped in the latter).
     theta : the accuracy floor, in [0, 1): one for all classes, or a mapping from class to floor, in which the key
-        ``"others"`` stands for every class not named.
+        ``"others"`` stands for every class not named. ``select_theta`` chooses it on validation rows;
+        ``nearest_feasible_floors`` finds floors that can be met near those that cannot.
     gamma : by how much the edge of each member must exceed one half; in (0, 0.5]. ``"auto"``: the paper's
         ``floor(0.8 K) / K - 1/2 - 0.0005``, or the least attainable value where that is not positive.
     n_rounds : T. ``"auto"``: ``ceil(2 ln K / gamma^2)``, as the theorem asks.
@@ -75,6 +76,8 @@ class WorstClassBooster(VotingBooster):
     validation_report_ : the same on the validation rows; None where none were given.
     theta_ : the floor of each class.
     gamma_, n_rounds_, eta_ : the values used.
+    row_hashes_ : fingerprints of the training and validation rows, so that ``certify`` refuses them; None where rows
+        have none.
     n_passes_ : passes over the training sample, in all rounds together.
     unmet_edge_ : the ``UnmetEdgeRecord`` of the round that ended boosting early: its edge, and the classes that blocked
         it; None where every round reached its edge. It is not kept with a saved model.
@@ -189,7 +192,7 @@ class WorstClassBooster(VotingBooster):
             warnings.warn(message, UnmetEdgeWarning, stacklevel=5)
         else:
             raise WeakLearningError(
-                message,
+                f"{message} {NEAREST}" if unmet.blocking else message,
                 round=number,
                 best_edge=unmet.best_edge,
                 needed_edge=run.plan.needed_edge,

@@ -13,6 +13,8 @@ from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.rounds import BoostingRun, RoundResult
 from worstclass.metrics import SELECTION, ClassCounts, ClassReport
 
+#: what to do about floors that are too high, at the end of a message
+NEAREST = "worstclass.nearest_feasible_floors (worstclass theta --way goal) finds the nearest floors that can be met."
 #: blocking classes that a message names one by one
 MOST_NAMED = 10
 
@@ -116,14 +118,14 @@ class UnmetEdge:
 
 
 def missed_bound_message(report: ClassReport, shortfall: Mapping[Any, int], n_members: int) -> str:
-    """Say for which classes the vote misses the bound, and by how much."""
+    """Say for which classes the vote misses the bound, by how much, and what to do."""
     rows = {row.name: row for row in report.rows}
     parts = []
     for label, short in shortfall.items():
         row = rows[str(label)]
         limit = 1 - (row.floor or 0)
         parts.append(f"{label!r} (error {row.error:.1%}, must be below {limit:.1%}, {short} of {row.total} rows short)")
-    return f"The vote of {n_members} members misses the training bound for {', '.join(parts)}."
+    return f"The vote of {n_members} members misses the training bound for {', '.join(parts)}. {NEAREST}"
 
 
 def best_prefix(history: Sequence[RoundRecord], select_on: str = "worst") -> int:

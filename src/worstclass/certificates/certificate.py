@@ -137,7 +137,8 @@ class Certificate:
         head = f"{'class':<{width}}  {'error':>7}  {'wrong':>7}  {'rows':>7}  {'limit':>7}"
         lines = [head + ("    floor  proven" if self.verdict else "")]
         lines += [_line(row, width, with_floor=self.verdict is not None) for row in self.classes]
-        return "\n".join([*lines, *self._promise(), *self._verdict_lines(), *self._warnings()])
+        warned = reuse_lines(self.n_rows, self.n_reused, self.n_repeated)
+        return "\n".join([*lines, *self._promise(), *self._verdict_lines(), *warned])
 
     @property
     def _confidence(self) -> str:
@@ -162,21 +163,23 @@ class Certificate:
         head = f"{self.verdict.upper()}: {len(self.unproven)} of {n_wanted} floors are without proof."
         return [head, *(f"- {row.name}: {_missing(row)}" for row in self.unproven)]
 
-    def _warnings(self) -> list[str]:
-        lines = []
-        if self.n_reused is None:
-            lines += ["Not checked: whether the model was trained or validated on any of these rows."]
-        elif self.n_reused:
-            lines += [
-                f"FORCED: the model was trained or validated on {self.n_reused} of the {self.n_rows} rows, so nothing "
-                "above is a promise."
-            ]
-        if self.n_repeated:
-            lines += [
-                f"{self.n_repeated} rows are copies of other rows. If they were copied, and not drawn so, leave them "
-                "out: copies prove nothing."
-            ]
-        return lines
+
+def reuse_lines(n_rows: int, n_reused: int | None, n_repeated: int | None) -> list[str]:
+    """Say in the text of a certificate what speaks against its rows: use before, and copies."""
+    lines = []
+    if n_reused is None:
+        lines += ["Not checked: whether the model was trained or validated on any of these rows."]
+    elif n_reused:
+        lines += [
+            f"FORCED: the model was trained or validated on {n_reused} of the {n_rows} rows, so nothing above is a "
+            "promise."
+        ]
+    if n_repeated:
+        lines += [
+            f"{n_repeated} rows are copies of other rows. If they were copied, and not drawn so, leave them out: "
+            "copies prove nothing."
+        ]
+    return lines
 
 
 def _line(row: ClassLimit, width: int, *, with_floor: bool) -> str:

@@ -14,6 +14,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays, upper_limit
+from worstclass.certificates.calibration import (
+    calibration_labels,
+    columns_in_order,
+    count_reuse,
+    label_values,
+    refuse_twins,
+)
 from worstclass.certificates.certificate import (
     NO_ROWS,
     NOT_ALONE,
@@ -24,12 +31,10 @@ from worstclass.certificates.certificate import (
     ClassLimit,
 )
 from worstclass.certificates.multiple import step_up
-from worstclass.certificates.requirement import OWNER, check_delta, kind, twin, wanted_floors
-from worstclass.data.map_style import is_map_dataset, labels_of
+from worstclass.certificates.requirement import OWNER, check_delta, wanted_floors
 from worstclass.exceptions import DataError, ParameterError
-from worstclass.fingerprints import row_hashes, which_seen
 from worstclass.floors import IntArray
-from worstclass.labels import Labels, known_labels
+from worstclass.labels import Labels
 from worstclass.metrics import ClassCounts, count_correct
 
 
@@ -80,9 +85,9 @@ def certify(
     check_delta(delta, owner=OWNER)
     classes = _classes(model, X_cal, y_cal)
     floors = wanted_floors(require, classes)
-    X = _in_order(X_cal, model)
-    labels = _labels(X, y_cal, classes)
-    n_reused, n_repeated = _reuse(model, X, force=force)
+    X = columns_in_order(X_cal, getattr(model, "feature_names_in_", None))
+    labels = calibration_labels(X, y_cal, classes, name="y_cal", owner=OWNER)
+    n_reused, n_repeated = count_reuse(X, getattr(model, "row_hashes_", None), force=force)
     counts = _counts(model, X, labels)
     wrong = counts.total - counts.correct
     rows = _class_limits(wrong, counts.total, floors, classes, delta)
@@ -143,7 +148,7 @@ def _classes(model: Any, X: Any, y: Any) -> npt.NDArray[Any]:
         classes = np.asarray(model.classes_)
     except AttributeError:
         _require_fitted(model)
-        classes = np.unique(_values(X, y))
+        classes = np.unique(label_values(X, y, name="y_cal", owner=OWNER))
     if classes.ndim != 1:
         allowed = "a classifier with one label a row; its classes_ must be a list of labels"
         raise ParameterError("model", OWNER, allowed=allowed, got=classes)
@@ -160,65 +165,6 @@ def _require_fitted(model: Any) -> None:
             raise ParameterError("model", OWNER, allowed="a fitted classifier", got=model, hint=hint) from None
 
 
-def _in_order(X: Any, model: Any) -> Any:
-    """Return a data frame with its columns in the order of training; a file may have them in another."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None or not hasattr(X, "columns") or set(names) != set(X.columns):
-        return X
-    return X[list(names)]
-
-
-def _values(X: Any, y: Any) -> npt.NDArray[Any]:
-    """Return the labels as they came."""
-    if y is None and not is_map_dataset(X):
-        raise DataError("certify needs the labels of the calibration rows. Pass y_cal.")
-    values = np.asarray(labels_of(X) if y is None else y)
-    if values.size == 0:
-        raise DataError("There is no calibration row. Pass rows that were used for nothing else.")
-    return values
-
-
-def _labels(X: Any, y: Any, classes: npt.NDArray[Any]) -> Labels:
-    values = _values(X, y)
-    try:
-        return known_labels(X, y, classes, "y_cal")
-    except DataError:
-        mixed = isinstance(y, list | tuple) and len({kind(label) for label in y}) > 1
-        if not mixed:
-            _refuse_twins(values.ravel().tolist(), classes.tolist(), "y_cal has")
-        raise
-
-
-def _refuse_twins(labels: list[Any], classes: list[Any], who: str) -> None:
-    """Refuse labels that read like classes but are of another type, as "1" and 1."""
-    for label in dict.fromkeys(labels):
-        same = None if label in classes else twin(label, classes)
-        if same is not None:
-            raise DataError(
-                f"{who} the {kind(label)} {label!r} where the class is the {kind(same)} {same!r}. Make labels of one "
-                f"type: np.asarray(labels).astype({'str' if kind(same) == 'text' else 'float'})."
-            )
-
-
-def _reuse(model: Any, X: Any, *, force: bool) -> tuple[int | None, int | None]:
-    """Count the rows that the model has seen, and those that repeat others; refuse the former."""
-    seen = getattr(model, "row_hashes_", None)
-    hashes = row_hashes(X, read_items=seen is not None)
-    if hashes is None:
-        return None, None
-    n_repeated = len(hashes) - len(np.unique(hashes))
-    if seen is None:
-        return None, n_repeated
-    n_reused = int(which_seen(hashes, seen).sum())
-    if n_reused and not force:
-        raise DataError(
-            f"The model was trained or validated on {n_reused} of the {len(hashes)} calibration rows, which therefore "
-            "prove nothing. Pass rows that were used for nothing else, or force=True (--force) for a certificate that "
-            "says so."
-        )
-    return n_reused, n_repeated
-
-
 def _counts(model: Any, X: Any, labels: Labels) -> ClassCounts:
     """Ask the model, and count; an answer that is no class is wrong."""
     _require_fitted(model)
@@ -228,6 +174,6 @@ def _counts(model: Any, X: Any, labels: Labels) -> ClassCounts:
             f"model.predict must return one label a row, shape {labels.index.shape}. Got the shape {answers.shape}."
         )
     index = {label: k for k, label in enumerate(labels.classes.tolist())}
-    _refuse_twins(answers.tolist(), list(index), "The model answers with")
+    refuse_twins(answers.tolist(), list(index), "The model answers with")
     predicted = np.array([index.get(answer, -1) for answer in answers.tolist()], dtype=np.int64)
     return ClassCounts(count_correct(labels.index, predicted, labels.n_classes), labels.totals)

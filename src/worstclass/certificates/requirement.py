@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from worstclass.exceptions import ParameterError, UnknownNameError
 from worstclass.floors import OTHERS
 
 OWNER = "certify"
+
+Value = TypeVar("Value")
 
 
 def wanted_floors(
@@ -30,20 +32,40 @@ def wanted_floors(
     labels = classes.tolist()
     if require is None:
         return (None,) * len(labels)
-    if not isinstance(require, Mapping):
-        return (_floor(require),) * len(labels)
-    given = {key.item() if isinstance(key, np.generic) else key: _floor(value) for key, value in require.items()}
-    _refuse_unknown(given, labels)
-    missing = [label for label in labels if label not in given]
-    if missing and (OTHERS not in given or OTHERS in labels):
+    return tuple(by_class(require, labels, _floor, parameter="require", owner=OWNER, hint="0 where nothing is wanted"))
+
+
+def by_class(
+    given: Any, labels: list[Any], read: Callable[[Any], Value], *, parameter: str, owner: str, hint: str
+) -> list[Value]:
+    """Read one number for all classes, or a mapping with one for each, in which ``"others"`` stands for the rest.
+
+    Parameters
+    ----------
+    given : a number or a mapping.
+    labels : the classes.
+    read : checks a number and makes of it what is returned.
+    parameter, owner : whose it is, for errors.
+    hint : the number that asks for nothing.
+
+    Returns
+    -------
+    One value a class.
+    """
+    if not isinstance(given, Mapping):
+        return [read(given)] * len(labels)
+    values = {key.item() if isinstance(key, np.generic) else key: read(value) for key, value in given.items()}
+    _refuse_unknown(values, labels, parameter, owner)
+    missing = [label for label in labels if label not in values]
+    if missing and (OTHERS not in values or OTHERS in labels):
         raise ParameterError(
-            "require",
-            OWNER,
-            allowed=f"one floor for every class when it is a mapping; without one: {missing}",
-            got=dict(require),
-            hint=f"Name them, or give the rest a common floor with the key {OTHERS!r} (0 where nothing is wanted).",
+            parameter,
+            owner,
+            allowed=f"one number for every class when it is a mapping; without one: {missing}",
+            got=dict(given),
+            hint=f"Name them, or give the rest a common number with the key {OTHERS!r} ({hint}).",
         )
-    return tuple(given[label] if label in given else given[OTHERS] for label in labels)
+    return [values[label] if label in values else values[OTHERS] for label in labels]
 
 
 def check_delta(delta: Any, *, owner: str) -> None:
@@ -92,17 +114,17 @@ def _floor(value: Any) -> Fraction | None:
     return floor or None
 
 
-def _refuse_unknown(given: Mapping[Any, Any], labels: list[Any]) -> None:
+def _refuse_unknown(given: Mapping[Any, Any], labels: list[Any], parameter: str, owner: str) -> None:
     for key in given:
         if key in labels or key == OTHERS:
             continue
         known = twin(key, labels)
         if known is not None:
             raise ParameterError(
-                "require",
-                OWNER,
+                parameter,
+                owner,
                 allowed=f"a mapping by the model's own classes, of which {known!r} is a {kind(known)}",
                 got=key,
                 hint=f"Write {known!r} in place of {key!r}.",
             )
-        raise UnknownNameError("require", OWNER, key, [*labels, OTHERS])
+        raise UnknownNameError(parameter, owner, key, [*labels, OTHERS])

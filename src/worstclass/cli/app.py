@@ -6,15 +6,20 @@ Exit codes: 0 done; 1 done, but the bound is not met; 2 bad input or another err
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from worstclass._version import __version__
 from worstclass.cli.datasets import datasets_app
 from worstclass.exceptions import WorstClassError
+
+#: exit code after Ctrl-C
+INTERRUPTED = 130
+Request = TypeVar("Request")
 
 app = typer.Typer(
     name="worstclass",
@@ -39,6 +44,21 @@ class Start(StrEnum):
     FRESH = "fresh"
     SAME = "same"
     WARM = "warm"
+
+
+class OffsetScores(StrEnum):
+    """What decision offsets are added to."""
+
+    AUTO = "auto"
+    MEAN = "mean"
+    VOTE = "vote"
+
+
+class OffsetGoal(StrEnum):
+    """What decision offsets are for."""
+
+    WORST = "worst"
+    FLOORS = "floors"
 
 
 Data = Annotated[
@@ -99,9 +119,24 @@ def fit(
     start: Annotated[Start | None, typer.Option(help="Network weights at the start of a round (fresh).")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate of the network.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Rows a step of the network.", min=1)] = None,
-    val_share: Annotated[float, typer.Option(help="Share of a file's rows that chooses the prefix of the vote.")] = 0.0,
+    val_share: Annotated[
+        float | None, typer.Option(help="Share of a file's rows that chooses the prefix of the vote; none by default.")
+    ] = None,
     test_share: Annotated[float, typer.Option(help="Share of a file's rows that is only tested on.")] = 0.2,
     max_test_rows: Annotated[int, typer.Option(help="Test on at most so many rows.", min=1)] = 10_000,
+    offsets: Annotated[
+        OffsetScores | None,
+        typer.Option(
+            help="Then tune decision offsets on the validation part, added to the mean probabilities of the members "
+            "(mean), to the shares of the votes (vote), or to the former where members give them (auto)."
+        ),
+    ] = None,
+    offsets_goal: Annotated[
+        OffsetGoal,
+        typer.Option(
+            help="worst: the least error of the worst class. floors: every class meets theta at few errors in all."
+        ),
+    ] = OffsetGoal.WORST,
     seed: Seed = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
@@ -129,8 +164,10 @@ def fit(
         max_test_rows=max_test_rows,
         seed=seed,
         quiet=quiet,
+        offsets=None if offsets is None else offsets.value,
+        offsets_goal=offsets_goal.value,
     )
-    if not fit_command(request):
+    if not _or_interrupted(fit_command, request):
         raise typer.Exit(1)
 
 
@@ -186,6 +223,8 @@ def certify(
 ) -> None:
     """Prove that every class meets its floor, on held-out rows: those of DATA's cal part, else its test part, else all.
 
+    Of a model that abstains, without --require: that the risk of every class is below the limit it was made for.
+
     Exit code 0: proven. 1: not proven. 2: cannot be judged with so few rows, or bad input.
     """
     from worstclass.cli.certify import certify_command
@@ -202,6 +241,140 @@ def certify(
         force=force,
         as_json=json,
     )
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def offsets(
+    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder for the model with offsets; may be that of the model.")],
+    scores: Annotated[
+        OffsetScores,
+        typer.Option(
+            help="What offsets are added to: mean probabilities of the members, shares of the votes, or (auto) the "
+            "former where members give them."
+        ),
+    ] = OffsetScores.AUTO,
+    theta: Annotated[
+        list[str] | None,
+        typer.Option(help="Floors to meet at few errors: 0.8, or class=0.95 (repeat it). Without: the worst class."),
+    ] = None,
+    target: Target = None,
+    root: Root = None,
+    image_size: ImageSize = None,
+    skip_corrupt: SkipCorrupt = False,
+    network: OwnNetwork = None,
+    val_share: Annotated[
+        float | None, typer.Option(help="Use only the validation part that fit cut from this file with this share.")
+    ] = None,
+    test_share: Annotated[float, typer.Option(help="As it was given to fit; with --val-share.")] = 0.2,
+    seed: Seed = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Go on although the model was trained on some of the rows.")
+    ] = False,
+) -> None:
+    """Tune decision offsets of a model on held-out rows: DATA's validation part, or all rows of a file.
+
+    Exit code 0: done, and floors asked for are met. 1: done, but not every floor is met. 2: bad input.
+    """
+    from worstclass.cli.offsets import OffsetsRequest, offsets_command
+
+    request = OffsetsRequest(
+        model=model,
+        data=data,
+        out=out,
+        scores=scores.value,
+        theta=theta or [],
+        target=target,
+        network=network,
+        val_share=val_share,
+        test_share=test_share,
+        reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},
+        seed=seed,
+        force=force,
+    )
+    if not offsets_command(request):
+        raise typer.Exit(1)
+
+
+class Thresholds(StrEnum):
+    """Which margin an answer has to exceed."""
+
+    COMMON = "common"
+    BY_ANSWER = "by-answer"
+
+
+class Margin(StrEnum):
+    """The margin of an answer."""
+
+    AUTO = "auto"
+    MEAN = "mean"
+    OWN = "own"
+
+
+@app.command()
+def abstain(
+    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Folder for the model that abstains; may be that of the model.")],
+    risk: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Share of the answered rows of a class that may be wrong: 0.1, or class=0.02 (repeat it; a number "
+            "alone is for the rest; 1 asks for nothing)."
+        ),
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Probability with which the promise may fail.")] = 0.05,
+    margin: Annotated[
+        Margin,
+        typer.Option(
+            help="The margin of an answer: by the mean probabilities of the members (mean), by the votes or by the "
+            "scores with offsets (own), or the former where members give them and there are no offsets (auto)."
+        ),
+    ] = Margin.AUTO,
+    thresholds: Annotated[
+        Thresholds, typer.Option(help="One margin to exceed for all answers, or one for each answer.")
+    ] = Thresholds.COMMON,
+    proving: Annotated[float, typer.Option(help="Share of the rows that prove; the others choose.")] = 0.8,
+    target: Target = None,
+    root: Root = None,
+    image_size: ImageSize = None,
+    skip_corrupt: SkipCorrupt = False,
+    network: OwnNetwork = None,
+    max_rows: Annotated[int, typer.Option(help="Use at most so many rows of a named data set.", min=1)] = 10_000,
+    seed: Seed = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Go on although the model was trained on some of the rows.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Let a model answer only where it is proven to be right often enough in every class; write it so.
+
+    Held-out rows choose and prove: those of DATA's cal part, else its test part, else all. Exit code 0: proven. 1: not
+    proven, and the model that is written answers nothing. 2: the same, because there are too few rows; or bad input.
+    """
+    from worstclass.cli.abstain import AbstainRequest, abstain_command
+
+    request = AbstainRequest(
+        model=model,
+        data=data,
+        out=out,
+        risk=risk or [],
+        delta=delta,
+        margin=margin.value,
+        thresholds=thresholds.value,
+        proving=proving,
+        target=target,
+        network=network,
+        reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},
+        max_rows=max_rows,
+        seed=seed,
+        force=force,
+        as_json=json,
+    )
+    code = abstain_command(request)
     if code:
         raise typer.Exit(code)
 
@@ -240,7 +413,9 @@ def compare(
     gamma: Annotated[float | None, typer.Option(help="For the methods whose rounds follow from it.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate of the networks.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Rows a step of the networks.", min=1)] = None,
-    val_share: Annotated[float, typer.Option(help="Share of a file's rows that chooses.")] = 0.2,
+    val_share: Annotated[
+        float | None, typer.Option(help="Share of a file's rows that chooses; 0.2 by default.")
+    ] = None,
     test_share: Annotated[float, typer.Option(help="Share of a file's rows that is only tested on.")] = 0.2,
     max_test_rows: Annotated[int, typer.Option(help="Test on at most so many rows.", min=1)] = 10_000,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Run again what the folder has.")] = False,
@@ -317,6 +492,9 @@ def theta(
     patience: Annotated[
         int | None, typer.Option(help="Passes without progress before a round is given up.", min=1)
     ] = None,
+    max_epochs: Annotated[int | None, typer.Option(help="Passes a round at the most.", min=1)] = None,
+    weighting: Annotated[Weighting, typer.Option(help="Row weights.")] = Weighting.PER_CLASS_MEAN,
+    start: Annotated[Start | None, typer.Option(help="Network weights at the start of a round (fresh).")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate of the network.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Rows a step of the network.", min=1)] = None,
     budget: Annotated[
@@ -349,8 +527,15 @@ def theta(
         baseline=baseline,
         target=target,
         network=network,
-        booster={"gamma": gamma, "n_rounds": rounds, "extend": extend, "patience": patience},
-        learner={"lr": lr, "batch_size": batch_size},
+        booster={
+            "gamma": gamma,
+            "n_rounds": rounds,
+            "extend": extend,
+            "max_epochs": max_epochs,
+            "patience": patience,
+            "weighting": weighting.value,
+        },
+        learner={"lr": lr, "batch_size": batch_size, "start": None if start is None else start.value},
         budget=budget,
         search={"select_on": select_on.value, "cost_limit": cost_limit, "full": full, "resolution": resolution},
         val_share=val_share,
@@ -360,7 +545,7 @@ def theta(
         seed=seed,
         quiet=quiet,
     )
-    if not theta_command(request):
+    if not _or_interrupted(theta_command, request):
         raise typer.Exit(1)
 
 
@@ -374,6 +559,18 @@ def methods(
     methods_command(as_json=json)
 
 
+def _or_interrupted(command: Callable[[Request], bool], request: Request) -> bool:
+    """Run a command that keeps what it can when it is interrupted; say so where there was nothing to keep.
+
+    typer would end with the exit code alone.
+    """
+    try:
+        return command(request)
+    except KeyboardInterrupt:
+        typer.echo("interrupted before a round was finished: nothing is written", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; errors made on purpose are told in one message, without a trace."""
     try:
@@ -382,7 +579,7 @@ def run(arguments: list[str] | None = None) -> int:
         return done.code if isinstance(done.code, int) else 0
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
-        return 130
+        return INTERRUPTED
     except (WorstClassError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         return 2

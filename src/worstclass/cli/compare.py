@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 
 from worstclass.cli.learners import network_options
@@ -18,7 +19,7 @@ from worstclass.exceptions import ParameterError
 from worstclass.experiments.cells import CellEvent
 from worstclass.experiments.compare import Budget, ComparisonPlan, check_plan, methods_for, run_comparison
 from worstclass.experiments.comparison import Comparison
-from worstclass.methods import find_method
+from worstclass.methods import find_method, list_methods
 from worstclass.report.comparison import (
     comparison_csv,
     comparison_figure,
@@ -29,6 +30,10 @@ from worstclass.report.figures import save_figure
 
 #: passes over the training sample where no budget is given: the authors' epochs
 DEFAULT_EPOCHS = 200
+#: share of a file's rows that chooses, where none is given
+DEFAULT_VAL_SHARE = 0.2
+#: exit code of a command that the user interrupted
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class CompareRequest:
     network: str | None
     gamma: float | None
     learner: dict[str, Any]
-    val_share: float
+    val_share: float | None
     test_share: float
     reading: dict[str, Any]
     max_test_rows: int
@@ -64,7 +69,15 @@ def compare_command(request: CompareRequest) -> bool:
     plan = _plan(request, example)
     check_plan(plan, example)
     progress = _Lines(Console(quiet=request.quiet))
-    results = run_comparison(plan, load, request.out / "cells", progress, overwrite=request.overwrite)
+    left_out = [method.name for method in list_methods() if not method.is_installed]
+    if request.methods == ["all"] and left_out:
+        progress.say(f"left out: {', '.join(left_out)} (pip install 'worstclass[compare]' brings what they need)")
+    try:
+        results = run_comparison(plan, load, request.out / "cells", progress, overwrite=request.overwrite)
+    except KeyboardInterrupt:
+        kept = f"The {progress.n_finished} results finished so far are in {request.out / 'cells'}"
+        typer.echo(f"interrupted. {kept}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     comparison = Comparison.from_results(results)
     files = _write(comparison, request.out)
     console.print(comparison_text(comparison), highlight=False, markup=False, soft_wrap=True)
@@ -80,6 +93,7 @@ def _loader(request: CompareRequest) -> Any:
             val=_val_share(request),
             test=request.test_share,
             seed=seed,
+            owner="compare",
             **request.reading,
         )
         test = None if splits.test is None else at_most(splits.test, request.max_test_rows, seed)
@@ -88,8 +102,8 @@ def _loader(request: CompareRequest) -> Any:
     return load
 
 
-def _val_share(request: CompareRequest) -> float:
-    return 0.0 if is_named(request.data) else request.val_share
+def _val_share(request: CompareRequest) -> float | None:
+    return DEFAULT_VAL_SHARE if request.val_share is None and not is_named(request.data) else request.val_share
 
 
 def _plan(request: CompareRequest, example: Splits) -> ComparisonPlan:
@@ -123,12 +137,20 @@ def _data_settings(request: CompareRequest) -> dict[str, Any]:
     """What fixes the rows besides the seed: a file is known by what is in it, not by its name alone."""
     settings: dict[str, Any] = {"max_test_rows": request.max_test_rows}
     if not is_named(request.data):
-        settings |= {"target": request.target, "val_share": request.val_share, "test_share": request.test_share}
+        settings |= {"target": request.target, "val_share": _val_share(request), "test_share": request.test_share}
         settings |= {name: request.reading[name] for name in ("image_size", "skip_corrupt")}
-        file = Path(request.data)
-        if file.is_file():
-            settings["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        settings["sha256"] = _sha256(Path(request.data))
     return settings
+
+
+def _sha256(path: Path) -> str:
+    """Return the hash of a file's contents; of a folder, that of the names and sizes of all files in it."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    listing = "\n".join(f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files)
+    return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def _write(comparison: Comparison, folder: Path) -> list[Path]:
@@ -148,8 +170,10 @@ class _Lines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self.n_finished = 0
 
     def __call__(self, event: CellEvent, /) -> None:
+        self.n_finished += event.kind in ("reused", "finished", "failed")
         what = f"[{event.number} of {event.total}] {event.cell.method}, seed {event.cell.seed}: {event.kind}"
         result = event.result
         if event.kind == "finished" and result is not None and result.worst_error is not None:
@@ -157,4 +181,7 @@ class _Lines:
             what += f", worst-class test error {result.worst_error:.1%}{passes}, {result.seconds:.0f} s"
         elif event.message:
             what += f": {event.message}"
-        self._console.print(what, highlight=False, markup=False, soft_wrap=True)
+        self.say(what)
+
+    def say(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)

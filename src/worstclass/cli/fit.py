@@ -12,14 +12,16 @@ from rich.console import Console
 
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.cli.learners import default_learner
+from worstclass.cli.offsets import counted_anew, offsets_line, tuned
 from worstclass.cli.progress import RichProgress
 from worstclass.cli.sources import at_most, is_named, load_splits
 from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
-from worstclass.exceptions import WorstClassWarning
+from worstclass.exceptions import ParameterError, WorstClassWarning
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport, class_report
+from worstclass.offsets.estimator import WorstClassOffsets
 from worstclass.persistence import save_model
 from worstclass.report.figures import class_weight_figure, save_figure
 from worstclass.report.summary import markdown_report, verdict
@@ -36,12 +38,14 @@ class FitRequest:
     network: str | None
     booster: dict[str, Any]
     learner: dict[str, Any]
-    val_share: float
+    val_share: float | None
     test_share: float
     reading: dict[str, Any]
     max_test_rows: int
     seed: int
     quiet: bool
+    offsets: str | None = None
+    offsets_goal: str = "worst"
 
 
 def fit_command(request: FitRequest) -> bool:
@@ -54,8 +58,12 @@ def fit_command(request: FitRequest) -> bool:
         val=request.val_share,
         test=request.test_share,
         seed=request.seed,
+        owner="fit",
         **request.reading,
     )
+    if request.offsets is not None and splits.val is None:
+        allowed = "left out for data without validation rows"
+        raise ParameterError("--offsets", "fit", allowed=allowed, got=request.data, hint="Give a file a --val-share.")
     booster = _booster(request, splits)
     started = time.perf_counter()
     with (
@@ -65,10 +73,14 @@ def fit_command(request: FitRequest) -> bool:
         warnings.simplefilter("always", WorstClassWarning)
         booster.callbacks = [progress]
         interrupted = _fit(booster, splits)
-    booster.callbacks = None
+        booster.callbacks = None
+        model = _with_offsets(request, booster, splits)
     seconds = time.perf_counter() - started
-    save_model(booster, request.out)
+    save_model(model, request.out)
     result = _result(request, splits, booster, seconds)
+    if isinstance(model, WorstClassOffsets):
+        test = None if splits.test is None else at_most(splits.test, request.max_test_rows, request.seed)
+        result = counted_anew(result, model, splits.train, splits.val, test, request.offsets_goal)
     result.write(request.out)
     figure = save_figure(
         class_weight_figure(booster.history_, booster.classes_.tolist()), request.out / "class-weights.png"
@@ -80,8 +92,10 @@ def fit_command(request: FitRequest) -> bool:
     for warning in caught:
         _say(console, f"warning: {warning.message}", "yellow")
     _show(console, result)
+    if isinstance(model, WorstClassOffsets):
+        _say(console, offsets_line(model))
     _say(console, f"model:  {request.out}\nreport: {report}")
-    return booster.bound_met_ and not interrupted
+    return result.bound_met and not interrupted
 
 
 def _fit(booster: WorstClassBooster, splits: Splits) -> bool:
@@ -102,6 +116,15 @@ def _booster(request: FitRequest, splits: Splits) -> WorstClassBooster:
     theta = parse_theta(request.theta, request.data, splits, owner="fit")
     settings = {"theta": theta, "random_state": request.seed, **given}
     return WorstClassBooster(learner, **{**paper.get("booster", {}), **settings})
+
+
+def _with_offsets(
+    request: FitRequest, booster: WorstClassBooster, splits: Splits
+) -> WorstClassBooster | WorstClassOffsets:
+    """Return the booster, with offsets tuned on the validation rows where they are asked for."""
+    if request.offsets is None or splits.val is None:
+        return booster
+    return tuned(booster, splits.val, request.offsets, booster.theta if request.offsets_goal == "floors" else None)
 
 
 def _result(request: FitRequest, splits: Splits, booster: WorstClassBooster, seconds: float) -> RunResult:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from worstclass.data.registry import DATASETS, load_dataset
 from worstclass.data.sources import ARRAY_SUFFIX, TABLE_SUFFIXES, Source, read_source
@@ -25,42 +28,55 @@ def load_splits(
     data: str,
     target: str | None,
     *,
-    val: float,
+    val: float | None,
     test: float,
     seed: int,
+    owner: str,
     image_size: int | None = None,
     skip_corrupt: bool = False,
     root: Path | None = None,
 ) -> Splits:
-    """Load a named data set as it is split, or split the rows of a file or folder that has no splits of its own."""
+    """Load a named data set as it is split, or split the rows of a file or folder that has no splits of its own.
+
+    The labels of a named data set are the names of its classes.
+    """
     if is_named(data):
-        if target is not None or val or image_size is not None:
-            raise ParameterError(
-                "--target, --val-share, --image-size",
-                "fit",
-                allowed="left out for a named data set, which is split already",
-                got=data,
-            )
-        return load_dataset(data, root, seed=seed)
-    return _read(data, target, image_size, skip_corrupt).splits(val=val, test=test, seed=seed)
+        _refuse_idle({"--target": target, "--val-share": val, "--image-size": image_size}, data, owner)
+        return load_dataset(data, root, seed=seed).with_names()
+    return _read(data, target, image_size, skip_corrupt, owner).splits(val=val or 0.0, test=test, seed=seed)
 
 
-def load_rows(
+def load_parts(
     data: str,
     target: str | None,
+    classes: npt.NDArray[Any],
     *,
     seed: int,
+    owner: str,
     image_size: int | None = None,
     skip_corrupt: bool = False,
     root: Path | None = None,
-) -> Part:
-    """Load the test rows of a named data set or of a folder with splits, or all rows of a file."""
+) -> dict[str, Part]:
+    """Load the parts of a data set for a model of the given classes, by name; ``"all"`` of a file without parts.
+
+    The labels of a named data set are numbers where the model's are, and the names of its classes otherwise.
+    """
     if not is_named(data):
-        return _read(data, target, image_size, skip_corrupt).test_rows()
-    test = load_dataset(data, root, seed=seed).test
-    if test is None:
-        raise DatasetError(f"The data set {data!r} has no test rows.")
-    return test
+        return dict(_read(data, target, image_size, skip_corrupt, owner).parts)
+    _refuse_idle({"--target": target, "--image-size": image_size}, data, owner)
+    splits = load_dataset(data, root, seed=seed)
+    if classes.dtype.kind not in "iu":
+        splits = splits.with_names()
+    parts = {"train": splits.train, "val": splits.val, "cal": splits.cal, "test": splits.test}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def first_part(parts: dict[str, Part], wanted: Sequence[str], data: str) -> tuple[str, Part]:
+    """Return the first of the wanted parts that is there, with its name."""
+    for name in wanted:
+        if name in parts:
+            return name, parts[name]
+    raise DatasetError(f"{data!r} has no part for this: wanted is {' or '.join(wanted)}, there are {list(parts)}.")
 
 
 def at_most(part: Part, n_rows: int, seed: int) -> Part:
@@ -76,9 +92,15 @@ def at_most(part: Part, n_rows: int, seed: int) -> Part:
     return Part(take_rows(part.X, index), part.y[index])
 
 
-def _read(data: str, target: str | None, image_size: int | None, skip_corrupt: bool) -> Source:
+def _refuse_idle(options: dict[str, Any], data: str, owner: str) -> None:
+    """Refuse options that would do nothing."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if given:
+        allowed = f"left out for {data!r}, a named data set, which has labels, splits and sizes of its own"
+        raise ParameterError(", ".join(given), owner, allowed=allowed, got=" ".join(map(str, given.values())))
+
+
+def _read(data: str, target: str | None, image_size: int | None, skip_corrupt: bool, owner: str) -> Source:
     if target is None and Path(data).suffix.lower() in TABLE_SUFFIXES:
-        raise ParameterError(
-            "--target", "the command", allowed="the column of the labels when DATA is a table", got=None
-        )
+        raise ParameterError("--target", owner, allowed="the column of the labels when DATA is a table", got=None)
     return read_source(data, target=target, image_size=image_size, skip_corrupt=skip_corrupt)

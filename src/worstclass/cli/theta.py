@@ -16,12 +16,13 @@ from worstclass.cli.sources import at_most, is_named, load_splits
 from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
-from worstclass.exceptions import ParameterError
+from worstclass.exceptions import ParameterError, SelectionInterrupted
 from worstclass.experiments.compare import Budget
 from worstclass.experiments.run import Provenance
-from worstclass.metrics import class_report
+from worstclass.metrics import ClassReport, class_report
 from worstclass.persistence import save_model
 from worstclass.selection import SelectionEvent, ThetaSelection, select_theta
+from worstclass.selection.result import short_theta
 
 OWNER = "theta"
 
@@ -58,48 +59,75 @@ def theta_command(request: ThetaRequest) -> bool:
     splits = load_splits(
         request.data,
         request.target,
-        val=0.0 if named else request.val_share,
+        val=None if named else request.val_share,
         test=request.test_share,
         seed=request.seed,
+        owner=OWNER,
         **request.reading,
     )
-    selection = select_theta(
-        _booster(request, splits),
-        *(splits.train.X, splits.train.y),
-        *((None, None) if splits.val is None else (splits.val.X, splits.val.y)),
-        way=request.way,
-        candidates=None if request.candidates is None else _numbers(request.candidates),
-        baseline=None if request.baseline is None else _number_or_name(request.baseline),
-        goal=parse_theta(request.goal, request.data, splits, owner=OWNER) if request.goal else None,
-        val_share=request.val_share,
-        progress=_Lines(Console(quiet=request.quiet)),
-        **request.search,
-    )
+    booster = _booster(request, splits)
+    goal = parse_theta(request.goal, request.data, splits, owner=OWNER, option="--goal") if request.goal else None
+    try:
+        selection = select_theta(
+            booster,
+            *(splits.train.X, splits.train.y),
+            *((None, None) if splits.val is None else (splits.val.X, splits.val.y)),
+            way=request.way,
+            candidates=None if request.candidates is None else _numbers(request.candidates),
+            baseline=None if request.baseline is None else _number_or_name(request.baseline),
+            goal=goal,
+            val_share=request.val_share,
+            progress=_Lines(Console(quiet=request.quiet)),
+            **request.search,
+        )
+    except SelectionInterrupted as interrupt:
+        selection = interrupt.selection
     save_model(selection.booster, request.out)
-    file = _write(request, splits, selection)
-    _say(console, f"\n{selection}", "green" if selection.met else "red")
-    _say(console, f"model: {request.out}\nchoice: {file}")
+    test = _tested(request, splits, selection.booster)
+    file = _write(request, selection, test)
+    _say(console, f"\n{selection}", _colour(selection))
+    if test is not None:
+        _say(console, "\ntest rows", "bold")
+        _say(console, str(test))
+    _say(console, f"\nmodel:  {request.out}\nchoice: {file}")
     return selection.met
+
+
+def _colour(selection: ThetaSelection) -> str:
+    if not selection.met:
+        return "red"
+    return "green" if selection.booster.bound_met_ else "yellow"
 
 
 def _booster(request: ThetaRequest, splits: Splits) -> WorstClassBooster:
     paper = named_dataset(request.data).settings.get("booster", {}) if is_named(request.data) else {}
     learner = default_learner(request.data, splits.train.X, request.network, request.learner, owner=OWNER)
     given = {name: value for name, value in request.booster.items() if value is not None}
-    budget = {} if request.budget is None else _limits(Budget.parse(request.budget))
-    return WorstClassBooster(learner, **{**paper, **given, **budget, "theta": 0.0, "random_state": request.seed})
+    own = {"theta": 0.0, "random_state": request.seed}  # the search sets theta
+    return WorstClassBooster(learner, **{**paper, **given, **_limits(request.budget), **own})
 
 
-def _limits(budget: Budget) -> dict[str, Any]:
-    return {"max_total_epochs": budget.epochs, "max_seconds": budget.seconds}
+def _limits(budget: str | None) -> dict[str, Any]:
+    if budget is None:
+        return {}
+    try:
+        limits = Budget.parse(budget)
+    except ParameterError:
+        allowed = "epochs=N, seconds=S, or both with a comma between them, each above 0"
+        raise ParameterError("--budget", OWNER, allowed=allowed, got=budget) from None
+    return {"max_total_epochs": limits.epochs, "max_seconds": limits.seconds}
 
 
-def _write(request: ThetaRequest, splits: Splits, selection: ThetaSelection) -> Path:
+def _tested(request: ThetaRequest, splits: Splits, booster: WorstClassBooster) -> ClassReport | None:
+    """Ask the chosen booster about rows that neither trained nor chose; None where there are none."""
+    if splits.test is None:
+        return None
+    part = at_most(splits.test, request.max_test_rows, request.seed)
+    return class_report(part.y, booster.predict(part.X), labels=booster.classes_, theta=booster.theta)
+
+
+def _write(request: ThetaRequest, selection: ThetaSelection, test: ClassReport | None) -> Path:
     """Write theta.json: the choice, what the test rows say of it, and what made it."""
-    test = None
-    if splits.test is not None:
-        part, booster = at_most(splits.test, request.max_test_rows, request.seed), selection.booster
-        test = class_report(part.y, booster.predict(part.X), labels=booster.classes_, theta=booster.theta).to_dict()
     settings = {
         name: value
         for name, value in {**request.booster, **request.learner, **request.search}.items()
@@ -109,8 +137,10 @@ def _write(request: ThetaRequest, splits: Splits, selection: ThetaSelection) -> 
         "data": {"name": Path(request.data).name, "target": request.target, "test_share": request.test_share},
         "settings": {**settings, "network": request.network, "budget": request.budget, "val_share": request.val_share},
         "seed": request.seed,
+        "gamma": selection.booster.gamma_,
+        "n_rounds": selection.booster.n_rounds_,
         **selection.to_dict(),
-        "test": test,
+        "test": None if test is None else test.to_dict(),
         "provenance": Provenance.collect().model_dump(),
     }
     file = request.out / "theta.json"
@@ -141,8 +171,7 @@ class _Lines:
 
     def __call__(self, event: SelectionEvent, /) -> None:
         record = event.record
-        theta = "floors by class" if isinstance(record.theta, dict) else f"theta {record.theta:g}"
-        line = f"{theta}: {event.kind}, {record.rounds} of {record.planned_rounds} rounds"
+        line = f"theta {short_theta(record.theta)}: {event.kind}, {record.rounds} of {record.planned_rounds} rounds"
         if record.worst_error is not None:
             line += f", worst-class validation error {record.worst_error:.1%}"
         if event.kind == "ended":

@@ -64,6 +64,27 @@ class Splits:
         assert train is not None
         return cls(train, parts.get("val"), parts.get("cal"), parts.get("test"), class_names)
 
+    def with_names(self) -> Splits:
+        """Return the same splits with the names of classes for labels, where names say more than numbers.
+
+        Of classes with the same name, the numbers tell which is which.
+
+        Examples
+        --------
+        >>> splits = Splits(Part([[0], [1]], np.array([0, 1])), class_names=("benign", "malignant"))
+        >>> splits.with_names().train.y.tolist()
+        ['benign', 'malignant']
+        """
+        names = self.class_names
+        if all(name == str(number) for number, name in enumerate(names)):
+            return self
+        labels = np.array([name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)])
+        parts = {
+            name: None if part is None else Part(part.X, labels[part.y])
+            for name, part in (("train", self.train), ("val", self.val), ("cal", self.cal), ("test", self.test))
+        }
+        return Splits.from_parts(parts)
+
 
 def make_splits(
     X: Any,

@@ -19,9 +19,10 @@ from worstclass.floors import Floors
 from worstclass.learners.estimator import LearnerClassifier
 from worstclass.methods import Method, build_method, find_method, list_methods
 from worstclass.metrics import ClassReport, class_report
+from worstclass.offsets.estimator import WorstClassOffsets
 
 #: methods whose rounds follow from gamma, so that one gamma goes to all of them
-BY_GAMMA = ("ours", "ours-trees", "boosting", "deep-ensemble")
+BY_GAMMA = ("ours", "ours+offsets", "ours-trees", "boosting", "deep-ensemble")
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def check_plan(plan: ComparisonPlan, example: Splits) -> None:
 
 
 def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
-    """Resolve the names of methods; ``all`` stands for every method that suits the rows.
+    """Resolve the names of methods; ``all`` stands for every method that suits the rows and is installed.
 
     Methods for tables suit rows of numbers; images they would only see as a long row of pixels.
     """
@@ -155,7 +156,8 @@ def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
             raise ParameterError("methods", "compare", allowed="'all', or names, each once", got=list(names))
         return tuple(names)
     flat = getattr(example.train.X, "ndim", 2) <= 2
-    return tuple(method.name for method in list_methods() if flat or method.kind == "network")
+    suited = (method for method in list_methods() if flat or method.kind == "network")
+    return tuple(method.name for method in suited if method.is_installed)
 
 
 def run_comparison(
@@ -195,25 +197,23 @@ def run_method(method: Method, model: Any, splits: Splits) -> CellOutcome:
     assert train is not None
     assert test is not None
     started = time.perf_counter()
-    if val is not None and isinstance(model, LearnerClassifier):  # others have nothing that validation rows choose
+    chosen = isinstance(model, LearnerClassifier | WorstClassOffsets)  # others have nothing that validation rows choose
+    if val is not None and chosen:
         model.fit(train.X, train.y, val.X, val.y)
     else:
         model.fit(train.X, train.y)
     seconds = time.perf_counter() - started
-    validation = getattr(model, "validation_report_", None)
-    if validation is None and val is not None:
-        validation = _report(model, val)
+    trained = model.estimator_ if isinstance(model, WorstClassOffsets) else model
+    validation = None if val is None else getattr(model, "validation_report_", None) or _report(model, val)
     training = getattr(model, "training_report_", None)
     return CellOutcome(
         test=_report(model, test),
         validation=validation,
         training=training if isinstance(training, ClassReport) else None,
-        passes=getattr(model, "n_passes_", None),
+        passes=getattr(trained, "n_passes_", None),
         seconds=seconds,
-        n_members=_members_used(model),
-        extra={
-            name.rstrip("_"): getattr(model, name) for name in ("best_epoch_", "bound_met_") if hasattr(model, name)
-        },
+        n_members=_members_used(trained),
+        extra=_extra(model, trained),
     )
 
 
@@ -255,6 +255,15 @@ def _name(network: Any) -> str:
 
 def _report(model: Any, part: Part) -> ClassReport:
     return class_report(part.y, model.predict(part.X), labels=model.classes_)
+
+
+def _extra(model: Any, trained: Any) -> dict[str, Any]:
+    """Return what else a cell keeps: the pass or bound of what was trained, and offsets."""
+    kept = {name: getattr(trained, name) for name in ("best_epoch_", "bound_met_") if hasattr(trained, name)}
+    if isinstance(model, WorstClassOffsets):
+        kept |= {"scores_": model.scores_, "offsets_": model.offsets_.tolist()}
+        kept |= {"worst_error_before_offsets": model.validation_report_before_.worst_error}
+    return {name.rstrip("_"): value for name, value in kept.items()}
 
 
 def _members_used(model: Any) -> int | None:

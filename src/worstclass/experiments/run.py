@@ -59,6 +59,8 @@ class RunResult(pydantic.BaseModel):
     validation: dict[str, Any] | None = None
     test: dict[str, Any] | None = None
     test_rows: dict[str, int] | None = None
+    #: decision offsets and what they did; the reports above are then counted with them
+    offsets: dict[str, Any] | None = None
 
     @classmethod
     def of(

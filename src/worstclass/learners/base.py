@@ -58,6 +58,10 @@ class Member(ABC):
     def predict(self, inputs: Any) -> IntArray:
         """Return the class index of each row."""
 
+    def probabilities(self, inputs: Any) -> FloatArray:
+        """Return the probability of each class, shape (n, K); only where the learner ``gives_probabilities``."""
+        raise NotImplementedError(f"{type(self).__name__} answers with classes alone.")
+
 
 class Pass:
     """What a learner has after one pass over the training sample.
@@ -103,6 +107,14 @@ class Training(ABC):
         """Steps of an optimizer in one pass over the sample."""
         return 1
 
+    @property
+    def forgets(self) -> bool:
+        """Whether a member depends on its weights and seed alone, whatever was trained before it.
+
+        Then trainings that ask for the same weights and seed can be made once, and shared.
+        """
+        return False
+
     @abstractmethod
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member.
@@ -117,6 +129,11 @@ class Training(ABC):
 
 class WeakLearner(BaseEstimator, ABC):
     """Base class of learners: parameters only, as scikit-learn's ``clone`` wants them."""
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether members have ``probabilities``; what learners of one's own must say for themselves."""
+        return False
 
     @abstractmethod
     def check_X(self, X: Any) -> Any:

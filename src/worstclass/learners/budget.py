@@ -10,7 +10,7 @@ from worstclass.exceptions import ParameterError
 
 
 class Meter:
-    """Counts passes and time against a limit on either; None is no limit.
+    """Counts passes and time against a limit on either; None is no limit. Its clock can be stopped for a while.
 
     Examples
     --------
@@ -23,7 +23,22 @@ class Meter:
         self.max_passes = max_passes
         self.max_seconds = max_seconds
         self.passes = 0
-        self._started = time.perf_counter()
+        self._before = 0.0
+        self._started: float | None = time.perf_counter()
+
+    def pause(self) -> None:
+        """Stop the clock."""
+        self._before, self._started = self.seconds, None
+
+    def go_on(self) -> None:
+        """Let a clock that was stopped run again."""
+        if self._started is None:
+            self._started = time.perf_counter()
+
+    def set_back(self, passes: int, seconds: float) -> None:
+        """Take back what was counted since some moment, of which passes and seconds are given."""
+        self.passes, self._before = passes, seconds
+        self._started = None if self._started is None else time.perf_counter()
 
     def count(self) -> None:
         """Count one pass."""
@@ -31,8 +46,8 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """Time since the meter was made."""
-        return time.perf_counter() - self._started
+        """Time since the meter was made, without that for which its clock was stopped."""
+        return self._before + (0.0 if self._started is None else time.perf_counter() - self._started)
 
     @property
     def spent(self) -> bool:

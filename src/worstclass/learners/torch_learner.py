@@ -127,6 +127,11 @@ class TorchLearner(WeakLearner):
         self.num_workers = num_workers
         self.device = device
 
+    @property
+    def gives_probabilities(self) -> bool:
+        """Members have the softmax of their logits."""
+        return True
+
     def check_X(self, X: Any) -> Any:
         """Check an array or a tensor; a map-style data set is taken as it is."""
         if is_map_dataset(X):
@@ -314,6 +319,11 @@ class TorchTraining(Training):
     def steps_per_pass(self) -> int:
         """Batches in one pass."""
         return len(EpochSampler(len(self.inputs), self.learner.batch_size))
+
+    @property
+    def forgets(self) -> bool:
+        """Only a warm start remembers the round before."""
+        return self.learner.start != "warm"
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member until ``stop`` is content, or for ``max_epochs`` passes."""

@@ -44,8 +44,10 @@ class WorstClassOffsets(WrappedClassifier):
         scikit-learn, or pairs of indices; or ``"prefit"``: the estimator is fitted, and the rows given to ``fit`` are
         held-out rows that it has not seen.
     scores : what the offsets are added to. ``"log-proba"``: logarithms of the probabilities, so that offsets act as
-        class weights do. ``"proba"``: the probabilities themselves. ``"decision"``: ``decision_function``.
-        ``"auto"``: the first, where there are probabilities, else the last.
+        class weights do. ``"proba"``: the probabilities themselves; of a booster these are the shares of the votes.
+        ``"mean-proba"``: logarithms of a booster's ``mean_proba``. ``"decision"``: ``decision_function``. ``"auto"``:
+        ``"mean-proba"`` of a booster whose members give probabilities, else ``"log-proba"`` where there are
+        probabilities, else ``"decision"``.
     refit : train the estimator on all rows after cross-validation. False keeps that of the fold, of which there must
         be one then. Without effect for ``"prefit"`` and with ``X_val``.
     random_state : seed for drawing folds. None: folds take the rows in their order.
@@ -58,7 +60,7 @@ class WorstClassOffsets(WrappedClassifier):
     estimator_ : the fitted classifier.
     scores_ : which scores are used.
     validation_report_ : class-wise errors with offsets on the held-out rows that chose them, so they flatter a little.
-    validation_report_before_ : the same without offsets. The worst class is never better there.
+    validation_report_before_ : the same without offsets, by the same scores. The worst class is never better there.
     optimal_ : whether it is proven that no offsets have a smaller worst-class error (or largest shortfall) on these
         rows.
     theta_ : the floor of each class; None without floors.
@@ -177,43 +179,39 @@ class WorstClassOffsets(WrappedClassifier):
         return None if self.theta is None else Floors.from_theta(self.theta, classes, owner=OWNER)
 
     def _choose(self, held_out: HeldOut) -> None:
-        """Find the offsets, and set what is known of them."""
+        """Find the offsets, set what is known of them, and warn of floors that are missed."""
         K, floors = len(self.classes_), self._floors(self.classes_)
         totals = np.bincount(held_out.target, minlength=K)
         quota = None if floors is None else floors.vote_quota(totals)
         found = best_offsets(held_out.scores, held_out.target, quota)
-        self.offsets_, self.optimal_ = found.offsets, found.proven
-        self.validation_report_before_ = self._report(held_out, np.zeros(K), floors)
-        self.validation_report_ = self._report(held_out, found.offsets, floors)
-        self.theta_ = None if floors is None else floors.as_floats()
-        self.floors_met_: bool | None = None
-        self.shortfall_: dict[Any, int] = {}
-        self.blocking_classes_: tuple[Any, ...] = ()
-        if quota is not None:
-            self._judge_floors(held_out, quota, totals, found)
-
-    def _report(self, held_out: HeldOut, offsets: FloatArray, floors: Floors | None) -> ClassReport:
-        K = len(self.classes_)
-        correct = count_correct(held_out.target, (held_out.scores + offsets).argmax(axis=1), K)
-        counts = ClassCounts(correct, np.bincount(held_out.target, minlength=K))
-        return ClassReport.from_counts(counts, self.classes_.tolist(), floors)
-
-    def _judge_floors(self, held_out: HeldOut, quota: IntArray, totals: IntArray, found: Solution) -> None:
-        """Say which classes miss their floor, and warn of them."""
-        answers = (held_out.scores + found.offsets).argmax(axis=1)
-        short = np.where(totals > 0, quota - count_correct(held_out.target, answers, len(totals)), 0)
-        order = np.argsort(-short / np.maximum(totals, 1), kind="stable")
-        labels = self.classes_.tolist()
-        self.shortfall_ = {labels[k]: int(short[k]) for k in order if short[k] > 0}
-        self.blocking_classes_ = tuple(self.shortfall_)
-        absent = [labels[k] for k in np.flatnonzero(totals == 0)]
-        self.floors_met_ = not self.shortfall_ and not absent
+        correct = [
+            count_correct(held_out.target, (held_out.scores + offsets).argmax(axis=1), K)
+            for offsets in (np.zeros(K), found.offsets)
+        ]
+        self._settle(found.offsets, found.proven, totals, *correct)
         if self.shortfall_:
             message = _missed_floors(self.shortfall_, self.validation_report_, found)
-            warnings.warn(message, UnmetBoundWarning, stacklevel=4)
-        if absent:
+            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
+        if floors is not None and self.validation_report_.absent:
+            absent = self.classes_[totals == 0].tolist()
             message = f"Whether the floors of {absent} are met is not known: there is no held-out row of theirs."
-            warnings.warn(message, UnmetBoundWarning, stacklevel=4)
+            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
+
+    def _settle(self, offsets: FloatArray, proven: bool, totals: IntArray, before: IntArray, correct: IntArray) -> None:
+        """Set what a fitted estimator has, from the held-out rows of each class and those right before and after."""
+        labels, floors = self.classes_.tolist(), self._floors(self.classes_)
+        self.offsets_, self.optimal_ = offsets, proven
+        self.validation_report_before_ = ClassReport.from_counts(ClassCounts(before, totals), labels, floors)
+        self.validation_report_ = ClassReport.from_counts(ClassCounts(correct, totals), labels, floors)
+        self.theta_ = None if floors is None else floors.as_floats()
+        self.shortfall_: dict[Any, int] = {}
+        self.floors_met_: bool | None = None
+        if floors is not None:
+            short = np.where(totals > 0, floors.vote_quota(totals) - correct, 0)
+            order = np.argsort(-short / np.maximum(totals, 1), kind="stable")
+            self.shortfall_ = {labels[k]: int(short[k]) for k in order if short[k] > 0}
+            self.floors_met_ = not self.shortfall_ and bool((totals > 0).all())
+        self.blocking_classes_: tuple[Any, ...] = tuple(self.shortfall_)
 
 
 def _missed_floors(shortfall: Mapping[Any, int], report: ClassReport, found: Solution) -> str:

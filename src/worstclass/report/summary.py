@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from worstclass.boosting.outcome import NEAREST
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport
 
@@ -22,11 +24,13 @@ def verdict(result: RunResult) -> str:
 
 
 def _vote(result: RunResult) -> str:
-    used = f"the vote of {result.n_members_used} members"
+    mean = result.offsets is not None and result.offsets.get("scores") == "mean-proba"
+    what = "the mean probability" if mean else "the vote"
+    used = f"{what} of {result.n_members_used} members"
     if result.n_members_used < result.n_members:
-        used = (
-            f"the vote of the first {result.n_members_used} of {result.n_members} members, chosen on validation rows,"
-        )
+        used = f"{what} of the first {result.n_members_used} of {result.n_members} members, chosen on validation rows,"
+    if result.offsets is not None:
+        used = f"{used.rstrip(',')}, with decision offsets,"
     if result.n_members < result.n_rounds:
         return f"{used} (boosting ended early, {result.n_rounds} rounds were planned)"
     return f"{used} (of which {result.n_extra_rounds} were added after T)" if result.n_extra_rounds else used
@@ -35,11 +39,14 @@ def _vote(result: RunResult) -> str:
 def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
     """Write the report: verdict, class tables, settings, and where it comes from."""
     lines = [f"# {result.data.get('name', 'run')}", "", verdict(result), ""]
+    lines += [] if result.bound_met else [NEAREST, ""]
     for title, values in (("Training rows", result.training), ("Validation rows", result.validation)):
         if values is not None:
             lines += [f"## {title}", "", *_table(ClassReport.from_dict(values)), ""]
     if result.test is not None:
         lines += ["## Test rows", "", _test_note(result), "", *_table(ClassReport.from_dict(result.test)), ""]
+    if result.offsets is not None:
+        lines += ["## Decision offsets", "", *_offsets(result.offsets), ""]
     lines += [f"![{figure.stem.replace('-', ' ')}]({figure.name})\n" for figure in figures]
     lines += ["## How it was made", "", *_facts(result)]
     return "\n".join(lines) + "\n"
@@ -50,7 +57,7 @@ def _table(report: ClassReport) -> list[str]:
     head = "| class | error | wrong | rows |" + (" floor | met |" if with_floor else "")
     lines = [head, "|---" * (6 if with_floor else 4) + "|"]
     for row in report.rows:
-        name = row.name.replace("|", r"\|")
+        name = _escaped(row.name)
         error = "absent" if row.error is None else f"{row.error:.1%}"
         line = f"| {name} | {error} | {row.total - row.correct} | {row.total} |"
         if with_floor:
@@ -62,6 +69,22 @@ def _table(report: ClassReport) -> list[str]:
         f"all rows {report.plain_error:.1%}."
     )
     return [*lines, "", summary]
+
+
+def _offsets(values: dict[str, Any]) -> list[str]:
+    before, after = (ClassReport.from_dict(values[name]) for name in ("before", "after"))
+    lines = ["| class | offset |", "|---|---|"]
+    lines += [f"| {_escaped(name)} | {offset:+.4f} |" for name, offset in values["offsets"].items()]
+    return [
+        f"Added to {values['scores']}, tuned on the validation rows: worst class {before.worst_error:.1%} without, "
+        f"{after.worst_error:.1%} with them; all rows {before.plain_error:.1%} and {after.plain_error:.1%}.",
+        "",
+        *lines,
+    ]
+
+
+def _escaped(name: str) -> str:
+    return name.replace("|", r"\|")
 
 
 def _test_note(result: RunResult) -> str:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from worstclass.exceptions import ParameterError
+from worstclass.exceptions import ParameterError, WorstClassError
 from worstclass.labels import known_labels
 from worstclass.methods import build_method, find_method
 from worstclass.metrics import worst_class_error
@@ -30,10 +30,16 @@ def observed_worst_error(baseline: Any, search: Search) -> float:
         if not 0 <= float(baseline) <= 1:
             raise ParameterError("baseline", OWNER, allowed="a worst-class error in [0, 1]", got=baseline)
         return float(baseline)
-    model = _fitted(_built(baseline, search), search)
     rows = search.rows
     labels = known_labels(rows.X_val, rows.y_val, rows.classes)
-    answers = np.asarray(model.predict(rows.X_val))
+    model = _built(baseline, search)
+    try:
+        answers = np.asarray(_fitted(model, search).predict(rows.X_val))
+    except (TypeError, ValueError) as error:
+        if isinstance(error, WorstClassError):
+            raise
+        allowed = "a classifier that can read these rows"
+        raise ParameterError("baseline", OWNER, allowed=allowed, got=baseline, hint=f"It says: {error}") from error
     return worst_class_error(rows.classes[labels.index], answers, labels=rows.classes)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,12 +13,11 @@ from worstclass.boosting.booster import WorstClassBooster, edge_under
 from worstclass.boosting.callbacks import PassInfo
 from worstclass.boosting.hedge import Hedge
 from worstclass.boosting.history import RoundRecord
-from worstclass.boosting.rounds import Judge, Judged
-from worstclass.exceptions import WorstClassWarning
+from worstclass.boosting.rounds import BoostingRun, Judge, Judged
+from worstclass.exceptions import ModuleError, WorstClassWarning
 from worstclass.learners.budget import Meter
 from worstclass.metrics import SELECTION, ClassCounts, count_correct
 from worstclass.selection.prefixes import meets
-from worstclass.selection.rows import Rows
 from worstclass.selection.shared import CountedTraining, Request, Work
 from worstclass.selection.watch import Watch, resolve_after
 
@@ -38,13 +36,13 @@ class CandidateRecord:
     status : ``"feasible"``: its fit ran to its end, and the vote of its members, or of a prefix of them, meets every
         floor on the training rows, by exact counts. ``"infeasible"``: it ran to its end, and no such vote does.
         ``"abandoned"``: it was stopped before; what is said of it holds for the rounds it had. ``"running"`` while
-        the search goes on.
+        the search goes on, and where it was interrupted.
     rounds, planned_rounds : members, and T; more than T where rounds were added, fewer where it ended early.
     passes : over the training sample, as a fit of its own would have counted them up to here. Fewer were made where
         candidates shared them.
     seconds : time spent on it; that of shared passes is counted for the largest theta that shared them.
-    worst_error, plain_error : on the validation rows, of the prefix that is best for ``select_on`` so far; None before
-        the first member.
+    worst_error, plain_error : on the validation rows, of the prefix that votes: the best for ``select_on`` so far, for
+        ``"goal"`` and ``"best"`` among those that meet every floor, if any does; None before the first member.
     worst_class : the class of ``worst_error``.
     members_used : length of that prefix.
     bound_met : whether that prefix meets every floor on the training rows.
@@ -78,31 +76,42 @@ class Candidate:
     Parameters
     ----------
     booster : a booster of this candidate's own, with its theta and a whole number as its seed.
-    rows : what trains, and what chooses.
+    run : its fit, which has validation rows and has not begun its first round.
     work : counts passes, for all candidates together.
     hopeless_after : as of ``select_theta``.
+    floors_first : let the best prefix vote among those that meet every floor, if any does; else the best of all.
 
     Attributes
     ----------
     ended : whether the fit ran to its end.
     aside : why it was set aside, and waits; empty where it does not.
     abandoned : why it was stopped for good; empty where it was not.
+    broken : what its network raised in the first round; None where nothing did.
     stuck, lost_passes : whether it was set aside in the middle of a round, and the passes of rounds so dropped.
-    validation, errors : validation counts of the best prefix so far, and the two errors they give, the one that chooses
+    validation, errors : validation counts of the prefix that votes, and the two errors they give, the one that chooses
         first. While there is no finished round, those of a first member whose round was dropped, or infinite ones.
     feasible : whether the vote after some round met every floor on the training rows.
-    bound_met : whether the vote of the best prefix does.
+    bound_met : whether the prefix that votes does.
     """
 
-    def __init__(self, booster: WorstClassBooster, rows: Rows, work: Work, hopeless_after: int | str | None) -> None:
+    def __init__(
+        self,
+        booster: WorstClassBooster,
+        run: BoostingRun,
+        work: Work,
+        hopeless_after: int | str | None,
+        *,
+        floors_first: bool = False,
+    ) -> None:
         self.booster = booster
         self.theta: Any = booster.theta
-        self.run = booster._begin(rows.X, rows.y, rows.X_val, rows.y_val)
+        self.run = run
         self.training = CountedTraining(self.run.training, work)
         self.run.training = self.training
         self.run.on_pass = self._on_pass
         self.ended = self.stuck = self.feasible = self.bound_met = False
         self.aside = self.abandoned = ""
+        self.broken: ModuleError | None = None
         self.lost_passes = 0
         self.validation: ClassCounts | None = None
         self.errors: tuple[float, float] = (np.inf, np.inf)
@@ -110,32 +119,45 @@ class Candidate:
         self._watch = self._new_watch()
         self._rounds = booster._rounds(self.run)
         self._hedge = Hedge.start(self.run.labels.n_classes)
+        self._floors_first = floors_first
         self._n_used = 0
-        self._seconds = 0.0
+        self._lost_seconds = 0.0
+        self.run.meter.pause()
 
     def advance(self) -> None:
-        """Run the next round, or find that there is none; a round that is stuck is dropped, and sets this aside."""
-        before, started = self.run.meter.passes, time.perf_counter()
+        """Run the next round, or find that there is none.
+
+        A round that is stuck is dropped, and sets this aside. A network that breaks down in the first round ends this
+        for good; in a later one it ends the fit, with the rounds that are finished.
+        """
+        meter = self.run.meter
+        before = meter.passes, meter.seconds
+        meter.go_on()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", WorstClassWarning)  # the record tells of what was missed
                 record = next(self._rounds, None)
         except _StuckError:
-            self._set_stuck_round_aside(before)
+            self._set_stuck_round_aside(*before)
+            return
+        except ModuleError as error:
+            self.broken = error
+            self.abandon(str(error))
             return
         finally:
-            self._seconds += time.perf_counter() - started
+            meter.pause()  # a budget of seconds is for this fit alone, not for those that run in between
         if record is None:
             self.ended = True
             return
         self._note(record)
+        self.ended = record.phase == "unmet"  # a first member that is kept because there is no other
         if record.phase == "boost":
             self._hedge = self._hedge.update(np.array(record.feedback, dtype=np.bool_), self.run.plan.eta)
 
     def finish(self) -> None:
         """Run all rounds that are left, with the booster's own patience."""
         self.resume()
-        while not self.ended:
+        while not self.ended and not self.abandoned:
             self.advance()
 
     def resume(self) -> None:
@@ -158,13 +180,16 @@ class Candidate:
         """Return the booster, fitted with what was run."""
         self.run.on_pass = None
         self.booster._conclude(self.run)
+        if self.booster.n_members_used_ != self._n_used:
+            self.booster.n_members_used_ = self._n_used
+            self.booster._report()
         return self.booster
 
     @property
     def request(self) -> Request | None:
         """The next round, where others may share it: one of the T rounds, of a learner that forgets rounds before."""
         run = self.run
-        if not self.training.shareable or self.n_rounds >= run.plan.n_rounds or run.meter.max_seconds is not None:
+        if not self.training.forgets or self.n_rounds >= run.plan.n_rounds or run.meter.max_seconds is not None:
             return None
         w, watch, totals = self._hedge.weights, self._new_watch(), run.labels.totals
         meter = Meter(run.meter.max_passes)
@@ -215,7 +240,7 @@ class Candidate:
             rounds=self.n_rounds,
             planned_rounds=self.run.plan.n_rounds,
             passes=self.passes,
-            seconds=self._seconds + self.training.seconds,
+            seconds=self.run.meter.seconds + self._lost_seconds + self.training.seconds,
             worst_error=None if counts is None else counts.worst_error,
             plain_error=None if counts is None else counts.plain_error,
             worst_class=None if counts is None else str(self.run.labels.classes.tolist()[counts.worst_class]),
@@ -245,7 +270,8 @@ class Candidate:
         met = meets(record, self.run.floors)
         self.feasible = self.feasible or met
         counts = ClassCounts(np.array(record.vote_val_correct), np.array(record.val_totals))
-        if self._n_used == 0 or SELECTION[self.booster.select_on](counts) <= self.errors[0]:
+        rank = self._floors_first and not met, SELECTION[self.booster.select_on](counts)
+        if self._n_used == 0 or rank <= (self._floors_first and not self.bound_met, self.errors[0]):
             self._n_used, self.bound_met = record.round, met
             self._score(counts)
 
@@ -263,10 +289,12 @@ class Candidate:
         if info.phase == "boost" and self._watch.stuck(info.edge, info.member_errors):
             raise _StuckError
 
-    def _set_stuck_round_aside(self, passes_before: int) -> None:
-        lost = self.run.meter.passes - passes_before
-        self.run.meter.passes = passes_before
+    def _set_stuck_round_aside(self, passes_before: int, seconds_before: float) -> None:
+        meter = self.run.meter
+        lost = meter.passes - passes_before
         self.lost_passes += lost
+        self._lost_seconds += meter.seconds - seconds_before
+        meter.set_back(passes_before, seconds_before)
         self.stuck = True
         self.aside = f"round {self.run.next_round} was stuck after {lost} passes"
         member, validation = self.training.best_member, self.run.validation

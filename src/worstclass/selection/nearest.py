@@ -10,6 +10,7 @@ no witness: then all floors are halved until one does.
 from __future__ import annotations
 
 import copy
+import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from worstclass.boosting.base import is_count
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
 from worstclass.exceptions import ParameterError, WorstClassWarning
@@ -155,6 +157,7 @@ def nearest_feasible_floors(
     if not isinstance(booster, WorstClassBooster) or not hasattr(booster, "members_"):
         allowed = "a fitted WorstClassBooster, or a WeakLearningError or ThetaSelection that carries one"
         raise ParameterError("fitted", OWNER, allowed=allowed, got=fitted)
+    check_steps(resolution, max_fits, owner=OWNER)
     fit = None if X is None else _refits_of(booster, X, y, X_val, y_val)
     return find_nearest(booster, fit, resolution=resolution, max_fits=max_fits)
 
@@ -163,7 +166,7 @@ def find_nearest(
     booster: WorstClassBooster, fit: Fit | None, *, resolution: float = 0.01, max_fits: int = 6
 ) -> FeasibleFloors:
     """Do the work of ``nearest_feasible_floors``, with refits made by ``fit``."""
-    step = _checked(resolution, max_fits)
+    step = Fraction(str(resolution))
     asked = Floors.from_theta(booster.theta, booster.classes_).theta
     best, high, n_fits = Witness.of(booster, asked, step), asked, 0
     while fit is not None and best.lowering and n_fits < max_fits:
@@ -217,9 +220,14 @@ class Witness:
         return self.reached.count(None), self.lowering
 
     def towards(self, high: Sequence[Floor], step: Floor) -> tuple[Floor, ...]:
-        """Return floors half way to higher ones, in whole steps; never below these."""
-        pairs = zip(self.floors, high, strict=True)
-        return tuple(low if up <= low else max(low, (low + up) / 2 // step * step) for low, up in pairs)
+        """Return floors half way to higher ones that were missed, in whole steps; never below these.
+
+        For a class whose floor is not below the one that was missed, others were to blame: half way to the one asked.
+        """
+        return tuple(
+            max(low, (low + (up if up > low else asked)) / 2 // step * step)
+            for low, up, asked in zip(self.floors, high, self.asked, strict=True)
+        )
 
 
 def _scaled(floors: Sequence[Floor], halvings: int, step: Floor) -> tuple[Floor, ...]:
@@ -296,10 +304,9 @@ def _by_class(booster: WorstClassBooster, floors: Sequence[Floor]) -> dict[Any, 
     return {label: float(floor) for label, floor in zip(booster.classes_.tolist(), floors, strict=True)}
 
 
-def _checked(resolution: Any, max_fits: Any) -> Fraction:
-    number = isinstance(resolution, int | float | np.number) and not isinstance(resolution, bool)
-    if not number or not 0 < resolution < 1:
-        raise ParameterError("resolution", OWNER, allowed="a number in (0, 1)", got=resolution)
-    if isinstance(max_fits, bool) or not isinstance(max_fits, int | np.integer) or max_fits < 0:
-        raise ParameterError("max_fits", OWNER, allowed="a whole number, 0 or more", got=max_fits)
-    return Fraction(str(resolution))
+def check_steps(resolution: Any, max_fits: Any, *, owner: str) -> None:
+    """Refuse a resolution that is no number in (0, 1), and a number of fits that is no whole number."""
+    if isinstance(resolution, bool) or not isinstance(resolution, numbers.Real) or not 0 < float(resolution) < 1:
+        raise ParameterError("resolution", owner, allowed="a number in (0, 1)", got=resolution)
+    if not is_count(max_fits, least=0):
+        raise ParameterError("max_fits", owner, allowed="a whole number, 0 or more", got=max_fits)

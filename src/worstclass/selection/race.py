@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from worstclass.exceptions import ModuleError
 from worstclass.selection.candidate import Candidate, CandidateRecord
 from worstclass.selection.shared import Work
 
@@ -101,17 +100,16 @@ class Race:
         self._work.prepare([candidate.request for candidate in running])
         for candidate in running:
             self._advance(candidate)
-            if candidate.ended or candidate.aside:
-                self._tell("ended" if candidate.ended else "set aside", candidate)
 
     def _advance(self, candidate: Candidate) -> None:
-        """Run a candidate's next round; one whose network breaks down in its first is abandoned, unless it is alone."""
-        try:
-            candidate.advance()
-        except ModuleError as error:
-            self._abandon(candidate, str(error))
+        """Run a candidate's next round, and tell of what came of it; raise where no network is left that works."""
+        candidate.advance()
+        if candidate.ended or candidate.aside:
+            self._tell("ended" if candidate.ended else "set aside", candidate)
+        if candidate.broken is not None:
+            self._tell("abandoned", candidate)
             if not self._standing:
-                raise
+                raise candidate.broken
 
     def _let_slow_ones_wait(self) -> None:
         """Set the largest theta aside where it has become far more costly than the next."""
@@ -120,8 +118,7 @@ class Race:
             return
         slow, other = running[0], running[1]
         if slow.passes > SLOW * other.passes and slow.passes > self._planned_rounds / 2:
-            slow.aside = f"its {slow.passes} passes are more than {SLOW:g} times those of the next theta"
-            self._tell("set aside", slow)
+            self._set_aside(slow, f"its {slow.passes} passes are more than {SLOW:g} times those of the next theta")
 
     def _cut(self, look: int, limit: float) -> None:
         best = self._best
@@ -137,7 +134,7 @@ class Race:
         running = sorted(self._running, key=lambda candidate: candidate.rank)
         n_kept = FINALISTS if best in running else FINALISTS - 1
         while len(running) > n_kept and self._needed(running, n_kept, best) > allowed:
-            self._abandon(running.pop(), f"no budget for it after {self._round} rounds, and others were better")
+            self._set_aside(running.pop(), f"no budget for it after {self._round} rounds, and others were better")
 
     def _needed(self, running: Sequence[Candidate], n_kept: int, best: Candidate) -> float:
         """Estimate what it costs to run all to the next look, and from there the best of them to their end."""
@@ -174,8 +171,6 @@ class Race:
             self._work.prepare([candidate.request for candidate in running])
             for candidate in running:
                 self._advance(candidate)
-                if candidate.ended:
-                    self._tell("ended", candidate)
             for candidate in self._running:
                 if candidate is not self._best and not self._affordable(candidate):
                     self._abandon(candidate, why[candidate.theta])
@@ -185,9 +180,10 @@ class Race:
 
     @property
     def _reference(self) -> float:
-        """Passes of the fit at the largest theta known to be feasible; 0 where none is."""
+        """Passes of the fit at the largest theta known to be feasible, in all of its rounds; 0 where none is."""
         feasible = [candidate for candidate in self._candidates if candidate.ended and candidate.feasible]
-        return feasible[0].passes if feasible else 0
+        whole = [candidate.passes for candidate in feasible if candidate.n_rounds >= self._planned_rounds]
+        return whole[0] if whole else max((candidate.passes for candidate in feasible), default=0)
 
     def _to_come(self, candidate: Candidate) -> float:
         """Estimate the passes that a candidate still has to make."""
@@ -212,6 +208,10 @@ class Race:
     @property
     def _best(self) -> Candidate:
         return min(self._standing, key=lambda candidate: candidate.rank)
+
+    def _set_aside(self, candidate: Candidate, why: str) -> None:
+        candidate.aside = why
+        self._tell("set aside", candidate)
 
     def _abandon(self, candidate: Candidate, why: str) -> None:
         candidate.abandon(why)

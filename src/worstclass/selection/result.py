@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from worstclass.boosting.booster import WorstClassBooster
+from worstclass.floors import OTHERS
 from worstclass.selection.candidate import CandidateRecord
 from worstclass.selection.nearest import FeasibleFloors
 
+#: floors by class that a line of the table names one by one
+MOST_NAMED = 4
 _NEVER = "These rows chose; a certificate must rest on others."
 
 
@@ -36,6 +40,8 @@ class ThetaSelection:
     seconds : time the whole search took.
     observed_error : the baseline's worst-class validation error; None without one.
     nearest : for a goal that is infeasible, what blocks it and the nearest feasible floors; else None.
+    interrupted : whether the search was interrupted; this is then the best it had, with the rounds that were finished,
+        and ``met`` is False.
     """
 
     way: str
@@ -50,6 +56,7 @@ class ThetaSelection:
     seconds: float
     observed_error: float | None = None
     nearest: FeasibleFloors | None = None
+    interrupted: bool = False
 
     @property
     def chosen(self) -> CandidateRecord | None:
@@ -63,6 +70,7 @@ class ThetaSelection:
             "way": self.way,
             "theta": _plain(self.theta),
             "met": self.met,
+            "interrupted": self.interrupted,
             "select_on": self.select_on,
             "chosen_by": self.chosen_by,
             "n_train": self.n_train,
@@ -77,7 +85,9 @@ class ThetaSelection:
         }
 
     def __str__(self) -> str:
-        lines = [_HEAD, *(_line(record, record.theta == self.theta) for record in self.candidates), ""]
+        lines = [*_table(self.candidates, self.theta), ""]
+        if self.interrupted:
+            lines.append("INTERRUPTED: this is the best so far, with the rounds that were finished.")
         if self.observed_error is not None:
             lines.append(f"the baseline's worst-class validation error: {self.observed_error:.1%}")
         if self.nearest is not None:
@@ -93,27 +103,50 @@ class ThetaSelection:
         assert validation is not None
         bound = "meets" if self.booster.bound_met_ else "MISSES"
         return (
-            f"theta {_short(self.theta)}: worst-class validation error {validation.worst_error:.1%} "
+            f"theta {short_theta(self.theta)}: worst-class validation error {validation.worst_error:.1%} "
             f"({validation.worst_class}), all rows {validation.plain_error:.1%}; the vote {bound} "
             f"{'its floor' if not isinstance(self.theta, Mapping) else 'its floors'} on the training rows"
         )
 
 
-_HEAD = f"  {'theta':<10}  {'status':<10}  {'rounds':>9}  {'passes':>8}  {'worst':>7}  {'all rows':>8}  bound"
+def _table(records: Sequence[CandidateRecord], chosen: Any) -> list[str]:
+    names = [short_theta(record.theta) for record in records]
+    width = max(len(name) for name in ["theta     ", *names])
+    head = f"  {'theta':<{width}}  {'status':<10}  {'rounds':>9}  {'passes':>8}  {'worst':>7}  {'all rows':>8}  bound"
+    lines = [
+        f"{'*' if record.theta == chosen else ' '} {name:<{width}}  {_line(record)}"
+        for name, record in zip(names, records, strict=True)
+    ]
+    return [head, *lines]
 
 
-def _line(record: CandidateRecord, chosen: bool) -> str:
+def _line(record: CandidateRecord) -> str:
     worst, plain = ("-" if value is None else f"{value:.1%}" for value in (record.worst_error, record.plain_error))
     line = (
-        f"{'*' if chosen else ' '} {_short(record.theta):<10}  {record.status:<10}  "
-        f"{record.rounds:>4}/{record.planned_rounds:<4}  {record.passes:>8,}  {worst:>7}  {plain:>8}  "
-        f"{'met' if record.bound_met else 'missed'}"
+        f"{record.status:<10}  {record.rounds:>4}/{record.planned_rounds:<4}  {record.passes:>8,}  {worst:>7}  "
+        f"{plain:>8}  {'met' if record.bound_met else 'missed'}"
     )
     return f"{line}  ({record.why})" if record.why else line
 
 
-def _short(theta: Any) -> str:
-    return "by class" if isinstance(theta, Mapping) else f"{theta:g}"
+def short_theta(theta: Any) -> str:
+    """Name one floor, or those by class, the most common one last.
+
+    Examples
+    --------
+    >>> short_theta(0.8), short_theta({"mel": 0.95, "nv": 0.8, "bkl": 0.8}), short_theta({"a": 0.1, "b": 0.2})
+    ('0.8', 'mel 0.95, others 0.8', 'a 0.1, b 0.2')
+    >>> short_theta({"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4, "e": 0.5, "others": 0.7})
+    'a 0.1, b 0.2, c 0.3, 2 more, others 0.7'
+    """
+    if not isinstance(theta, Mapping):
+        return f"{theta:g}"
+    floor, count = Counter(theta.values()).most_common(1)[0]
+    rest = theta.get(OTHERS, floor if count > 1 else None)
+    named = [f"{label} {floor:g}" for label, floor in theta.items() if floor != rest]
+    if len(named) > MOST_NAMED:
+        named[MOST_NAMED - 1 :] = [f"{len(named) - MOST_NAMED + 1} more"]
+    return ", ".join(named if rest is None else [*named, f"others {rest:g}"])
 
 
 def _plain(theta: Any) -> Any:

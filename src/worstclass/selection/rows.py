@@ -35,8 +35,7 @@ class Rows:
     @property
     def origin(self) -> str:
         """Say in words which rows chose."""
-        how = "cut off the rows given for training" if self.split else "given as validation rows"
-        return f"{self.n_val:,} rows, {how}"
+        return f"{self.n_val:,} validation rows" + (", cut off the rows given for training" if self.split else "")
 
 
 def separate(X: Any, y: Any, X_val: Any, y_val: Any, *, val_share: float, seed: int) -> Rows:
@@ -49,13 +48,15 @@ def separate(X: Any, y: Any, X_val: Any, y_val: Any, *, val_share: float, seed: 
     val_share : share of every class that is cut off where there are none, in (0, 1).
     seed : fixes the cut.
     """
+    if not hasattr(X, "shape") and not hasattr(X, "__len__"):
+        raise DataError(f"X must be rows: an array, a data frame, a tensor or a data set. Got {type(X).__name__}.")
     labels = training_labels(X, y)
     given = X_val is not None or y_val is not None
     if given:
         if X_val is None or (y_val is None and not is_map_dataset(X_val)):
             raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
         chooses = known_labels(X_val, y_val, labels.classes)
-        _require_every_class(chooses, "Add rows of them to X_val.")
+        _require_every_class(chooses, "Add rows of them to X_val, or set a larger share apart.")
         return Rows(X, y, X_val, y_val, labels.classes, len(labels.index), len(chooses.index), split=False)
     if isinstance(val_share, bool) or not isinstance(val_share, int | float | np.number) or not 0 < val_share < 1:
         raise ParameterError("val_share", OWNER, allowed="a share in (0, 1)", got=val_share)

@@ -6,23 +6,24 @@ import math
 import numbers
 import time
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from worstclass.boosting.base import is_count
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.exceptions import ParameterError, UnknownNameError
+from worstclass.exceptions import ParameterError, SelectionInterrupted, UnknownNameError
 from worstclass.floors import Floors, exact_floor
 from worstclass.metrics import SELECTION
 from worstclass.randomness import SeedTree
 from worstclass.selection.baseline import observed_worst_error, thetas_above
-from worstclass.selection.candidate import Theta
+from worstclass.selection.nearest import check_steps
 from worstclass.selection.race import Tell
 from worstclass.selection.result import ThetaSelection
 from worstclass.selection.rows import OWNER, separate
 from worstclass.selection.search import Search
-from worstclass.selection.ways import Found, best_attainable, for_goal, race
+from worstclass.selection.ways import Found, best_attainable, for_goal, race, so_far
 
 WAYS = ("grid", "baseline", "goal", "best")
 #: the paper's candidates
@@ -40,7 +41,7 @@ def select_theta(
     candidates: Iterable[float] | None = None,
     baseline: Any = None,
     goal: float | Mapping[Any, float] | None = None,
-    select_on: str = "worst",
+    select_on: str | None = None,
     val_share: float = 0.2,
     step: float = 0.05,
     resolution: float | None = None,
@@ -74,7 +75,8 @@ def select_theta(
     baseline : for ``"baseline"``: a classifier, fitted (on rows other than the validation rows) or not (it is then
         fitted on the training rows), a method's name, or the worst-class error that was observed.
     goal : for ``"goal"``: the floor, or a mapping from class to floor, in which ``"others"`` stands for the rest.
-    select_on : the error that chooses theta and the prefix: of the ``"worst"`` class, or the ``"average"`` over all.
+    select_on : the error that chooses theta and the prefix: of the ``"worst"`` class, or the ``"average"`` over all
+        rows. None takes the booster's own.
     val_share : share of the rows that is cut off, in (0, 1).
     step : distance of the candidates of ``"baseline"``.
     resolution : thetas of ``"best"`` are multiples of it, by default 0.02, and so are the nearest floors of ``"goal"``,
@@ -108,51 +110,55 @@ def select_theta(
     (True, [0.5, 0.7, 0.9])
     """
     started = time.perf_counter()
-    _check(booster, way, baseline, goal, select_on, cost_limit, hopeless_after)
+    _check(booster, way, baseline, goal, select_on)
+    _check_numbers(step, resolution, max_fits, cost_limit, hopeless_after)
     thetas = _thetas(candidates, way)
     seed, split_seed = _seeds(booster, random_state)
     rows = separate(X, y, X_val, y_val, val_share=val_share, seed=split_seed)
+    if goal is not None:
+        Floors.from_theta(goal, rows.classes, owner=OWNER, parameter="goal")
     search = Search(
         booster,
         rows,
-        seed,
-        select_on,
-        None if full else cost_limit,
-        None if full else hopeless_after,
-        progress,
+        seed=seed,
+        select_on=booster.select_on if select_on is None else select_on,
+        cost_limit=None if full else cost_limit,
+        hopeless_after=None if full else hopeless_after,
+        floors_first=way in ("goal", "best"),
+        tell=progress,
     )
-    observed = None
-    if way == "baseline":
-        observed = observed_worst_error(baseline, search)
-        thetas = _improving(thetas, observed, step)
-    found = _found(search, way, thetas, goal, resolution, max_fits)
+    try:
+        if way in ("grid", "baseline"):
+            found = race(search, thetas if way == "grid" else _improving(thetas, baseline, step, search))
+        elif way == "best":
+            found = best_attainable(search, resolution or 0.02)
+        else:
+            assert goal is not None
+            found = for_goal(search, goal, resolution=resolution or 0.01, max_fits=max_fits)
+    except KeyboardInterrupt:
+        kept = so_far(search, way)
+        if kept is None:
+            raise
+        raise SelectionInterrupted(_selection(search, way, kept, started, interrupted=True)) from None
+    return _selection(search, way, found, started)
+
+
+def _selection(search: Search, way: str, found: Found, started: float, *, interrupted: bool = False) -> ThetaSelection:
     return ThetaSelection(
         way=way,
         theta=found.theta,
         booster=found.booster,
         met=found.met,
-        candidates=found.records,
-        select_on=select_on,
-        chosen_by=rows.origin,
-        n_train=rows.n_train,
+        candidates=search.records,
+        select_on=search.select_on,
+        chosen_by=search.rows.origin,
+        n_train=search.rows.n_train,
         passes=search.work.passes,
         seconds=time.perf_counter() - started,
-        observed_error=observed,
+        observed_error=search.observed_error,
         nearest=found.nearest,
+        interrupted=interrupted,
     )
-
-
-def _found(
-    search: Search, way: str, thetas: list[float], goal: Theta | None, resolution: float | None, max_fits: int
-) -> Found:
-    if way in ("grid", "baseline"):
-        return race(search, thetas)
-    fineness = _resolution(resolution, default=0.01 if way == "goal" else 0.02)
-    if way == "best":
-        return best_attainable(search, fineness)
-    assert goal is not None
-    Floors.from_theta(goal, search.rows.classes, owner=OWNER)
-    return for_goal(search, goal, resolution=fineness, max_fits=max_fits)
 
 
 def _seeds(booster: WorstClassBooster, random_state: Any) -> tuple[int, int]:
@@ -171,13 +177,14 @@ def _thetas(candidates: Iterable[float] | None, way: str) -> list[float]:
     values = [candidates] if isinstance(candidates, numbers.Real) else list(candidates)
     if not values:
         raise ParameterError("candidates", OWNER, allowed="at least one accuracy floor in [0, 1)", got=values)
-    return sorted({float(exact_floor(value, owner=OWNER)) for value in values})
+    return sorted({float(exact_floor(value, owner=OWNER, parameter="candidates")) for value in values})
 
 
-def _improving(thetas: list[float], observed: float, step: float) -> list[float]:
-    if not _is_number(step) or not 0 < step < 1:
-        raise ParameterError("step", OWNER, allowed="a number in (0, 1)", got=step)
-    above = [theta for theta in thetas if theta >= 1 - observed] if thetas else thetas_above(observed, step)
+def _improving(thetas: list[float], baseline: Any, step: float, search: Search) -> list[float]:
+    """Return the thetas, or those in steps, that improve on a baseline."""
+    observed = search.observed_error = observed_worst_error(baseline, search)
+    least = 1 - Fraction(str(observed))
+    above = [theta for theta in thetas if Fraction(str(theta)) >= least] if thetas else thetas_above(observed, step)
     if not above:
         raise ParameterError(
             "baseline",
@@ -189,18 +196,22 @@ def _improving(thetas: list[float], observed: float, step: float) -> list[float]
     return above
 
 
-def _check(
-    booster: Any, way: Any, baseline: Any, goal: Any, select_on: Any, cost_limit: Any, hopeless_after: Any
-) -> None:
+def _check(booster: Any, way: Any, baseline: Any, goal: Any, select_on: Any) -> None:
     if not isinstance(booster, WorstClassBooster):
         raise ParameterError("booster", OWNER, allowed="a WorstClassBooster", got=booster)
     if way not in WAYS:
         raise UnknownNameError("way", OWNER, way, WAYS)
-    if select_on not in SELECTION:
+    if select_on is not None and select_on not in SELECTION:
         raise UnknownNameError("select_on", OWNER, select_on, SELECTION)
     for name, value in (("baseline", baseline), ("goal", goal)):
         if (value is None) == (way == name):
             raise _idle(name, value, name)
+
+
+def _check_numbers(step: Any, resolution: Any, max_fits: Any, cost_limit: Any, hopeless_after: Any) -> None:
+    check_steps(0.01 if resolution is None else resolution, max_fits, owner=OWNER)
+    if not _is_number(step) or not 0 < step < 1:
+        raise ParameterError("step", OWNER, allowed="a number in (0, 1)", got=step)
     if not _is_number(cost_limit) or not 1 <= cost_limit < math.inf:
         raise ParameterError("cost_limit", OWNER, allowed="a number of at least 1", got=cost_limit)
     known = hopeless_after is None or hopeless_after == "auto" or is_count(hopeless_after, least=1)
@@ -212,14 +223,6 @@ def _check(
 def _idle(name: str, value: Any, way: str) -> ParameterError:
     allowed = f"given for way='{way}', and left out for the other ways"
     return ParameterError(name, OWNER, allowed=allowed, got=value)
-
-
-def _resolution(resolution: Any, *, default: float) -> float:
-    if resolution is None:
-        return default
-    if not _is_number(resolution) or not 0 < resolution < 1:
-        raise ParameterError("resolution", OWNER, allowed="a number in (0, 1)", got=resolution)
-    return float(resolution)
 
 
 def _is_number(value: Any) -> bool:

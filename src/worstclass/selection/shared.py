@@ -18,7 +18,6 @@ import numpy.typing as npt
 from worstclass.boosting.rounds import Judge
 from worstclass.exceptions import ModuleError
 from worstclass.learners.base import FloatArray, Member, Pass, Stop, Trained, Training, Verdict
-from worstclass.learners.sklearn_learner import SklearnTraining
 from worstclass.selection.watch import Watch
 
 
@@ -131,12 +130,9 @@ class CountedTraining(Training):
         return self.inner.steps_per_pass
 
     @property
-    def shareable(self) -> bool:
-        """Whether a member depends on its weights and seed alone, whatever was trained before it."""
-        if isinstance(self.inner, SklearnTraining):
-            return True
-        start = getattr(getattr(self.inner, "learner", None), "start", None)
-        return start in ("fresh", "same")
+    def forgets(self) -> bool:
+        """Whether a member depends on its weights and seed alone."""
+        return self.inner.forgets
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member, or take the passes that were made already."""

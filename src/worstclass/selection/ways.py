@@ -8,23 +8,19 @@ from fractions import Fraction
 from typing import Any
 
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.exceptions import ModuleError
-from worstclass.floors import Floors
-from worstclass.selection.candidate import Candidate, CandidateRecord, Theta
+from worstclass.selection.candidate import Candidate, Theta
 from worstclass.selection.nearest import FeasibleFloors, find_nearest
-from worstclass.selection.prefixes import prefix_meeting
 from worstclass.selection.race import Race
 from worstclass.selection.search import Search
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a way came to: theta, the booster fitted at it, whether that is what was sought, and what was tried."""
+    """What a way came to: theta, the booster fitted at it, whether that is what was sought, and floors near a goal."""
 
     theta: Any
     booster: WorstClassBooster
     met: bool
-    records: tuple[CandidateRecord, ...]
     nearest: FeasibleFloors | None = None
 
 
@@ -32,30 +28,29 @@ def race(search: Search, thetas: Sequence[float]) -> Found:
     """Choose the theta of the least validation error among candidates."""
     candidates = [search.candidate(theta) for theta in thetas]
     best = Race(candidates, search.work, search.cost_limit, search.tell).run()
-    return Found(best.theta, search.conclude(best), True, _records(candidates))
+    return Found(best.theta, search.conclude(best), met=True)
 
 
 def for_goal(search: Search, goal: Theta, *, resolution: float, max_fits: int) -> Found:
     """Fit at the goal; where it is infeasible, look for the nearest feasible floors."""
     candidate = search.candidate(goal, patient=True)
     candidate.finish()
+    if candidate.broken is not None:
+        raise candidate.broken
     search.news("ended", candidate)
-    booster = with_bound(search.conclude(candidate))
+    booster = search.conclude(candidate)
     if booster.bound_met_:
-        return Found(goal, booster, True, _records([candidate]))
-    tried = [candidate]
+        return Found(goal, booster, met=True)
 
     def fit(floors: dict[Any, float]) -> WorstClassBooster | None:
         again = search.candidate(floors)
-        tried.append(again)
         _run_alone(search, again)
         return search.conclude(again) if again.run.members else None
 
     nearest = find_nearest(booster, fit, resolution=resolution, max_fits=max_fits)
-    records = (candidate.record, *(again.record for again in tried[1:]))
     if nearest.booster is None:
-        return Found(goal, booster, False, records, nearest)
-    return Found(nearest.floors, nearest.booster, False, records, nearest)
+        return Found(goal, booster, met=False, nearest=nearest)
+    return Found(nearest.floors, nearest.booster, met=False, nearest=nearest)
 
 
 def best_attainable(search: Search, resolution: float) -> Found:
@@ -66,23 +61,23 @@ def best_attainable(search: Search, resolution: float) -> Found:
     """
     step = Fraction(str(resolution))
     low, high = 0, int(-(-1 // step))
-    tried: list[Candidate] = []
     while high - low > 1:
         middle = (low + high) // 2
         candidate = search.candidate(float(middle * step))
-        tried.append(candidate)
         _run_alone(search, candidate)
-        if candidate in acceptable(tried):
+        if candidate in acceptable(search.candidates):
             low = middle
         else:
             high = middle
-    kept = acceptable(tried)
-    if not kept:
-        lowest = min(tried, key=lambda candidate: candidate.theta)
-        lowest.finish()
-        return Found(lowest.theta, search.conclude(lowest), lowest.feasible, _records(tried))
-    best = max(kept, key=lambda candidate: candidate.theta)
-    return Found(best.theta, with_bound(search.conclude(best)), True, _records(tried))
+    kept = acceptable(search.candidates)
+    if kept:
+        best = max(kept, key=lambda candidate: candidate.theta)
+        return Found(best.theta, search.conclude(best), met=True)
+    lowest = min(search.candidates, key=lambda candidate: (candidate.broken is not None, candidate.theta))
+    if lowest.broken is not None:
+        raise lowest.broken
+    lowest.finish()
+    return Found(lowest.theta, search.conclude(lowest), met=lowest.feasible)
 
 
 def acceptable(tried: Sequence[Candidate]) -> list[Candidate]:
@@ -95,26 +90,26 @@ def acceptable(tried: Sequence[Candidate]) -> list[Candidate]:
     return [candidate for candidate in feasible if candidate.errors[0] <= limit]
 
 
-def with_bound(booster: WorstClassBooster) -> WorstClassBooster:
-    """Let the best prefix vote among those that meet every floor, if any do: floors first, then validation."""
-    used = prefix_meeting(booster.history_, Floors.from_theta(booster.theta, booster.classes_), booster.select_on)
-    if used is not None and used != booster.n_members_used_:
-        booster.n_members_used_ = used
-        booster._report()
-    return booster
+def so_far(search: Search, way: str) -> Found | None:
+    """Return the best that a search has when it is interrupted, with the rounds that are finished; None without any."""
+    begun = [candidate for candidate in search.candidates if candidate.run.members]
+    if not begun:
+        return None
+    if way == "goal":
+        best = begun[0]
+    elif way == "best" and (kept := acceptable(begun)):
+        best = max(kept, key=lambda candidate: candidate.theta)
+    else:
+        best = min(begun, key=lambda candidate: candidate.rank)
+    return Found(best.theta, search.conclude(best), met=False)
 
 
 def _run_alone(search: Search, candidate: Candidate) -> None:
-    """Run a candidate to its end; one that gets stuck, or breaks down at once, is abandoned with the rounds it has."""
-    try:
-        while not candidate.ended and not candidate.aside:
-            candidate.advance()
-    except ModuleError as error:
-        candidate.abandon(str(error))
-    if candidate.aside:
-        candidate.give_up()
+    """Run a candidate to its end; one that gets stuck before its floors are met keeps the rounds it has."""
+    while not candidate.ended and not candidate.abandoned:
+        candidate.advance()
+        if candidate.aside and candidate.feasible:
+            candidate.resume()
+        elif candidate.aside:
+            candidate.give_up()
     search.news("ended" if candidate.ended else "abandoned", candidate)
-
-
-def _records(candidates: Sequence[Candidate]) -> tuple[CandidateRecord, ...]:
-    return tuple(candidate.record for candidate in sorted(candidates, key=lambda candidate: candidate.theta))

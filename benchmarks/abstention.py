@@ -1,0 +1,295 @@
+"""Does the promise of an abstaining classifier hold, how much does it answer, and which thresholds answer more?
+
+    python benchmarks/abstention.py --json docs/results/abstention.json
+
+First with known truths: how often a row is wrong is set for every class and margin, so that the true risk of every rule
+is known. Each repetition draws rows, finds a rule with the function that `AbstainingClassifier` uses, and asks whether
+a rule called proven breaks its promise; at delta = 0.05 that may happen in at most 5% of the repetitions.
+`tests/test_abstention_simulations.py` runs the same functions with fewer repetitions. Then with classifiers on tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from worstclass import (
+    AbstainingClassifier,
+    Splits,
+    WorstClassBooster,
+    WorstClassOffsets,
+    make_splits,
+    worst_class_scorer,
+)
+from worstclass.abstention.held_out import divide
+from worstclass.abstention.rules import THRESHOLDS, Found, Judged, common_path, count_along, find_rule, p_values
+from worstclass.exceptions import WorstClassWarning
+from worstclass.experiments.run import Provenance
+
+DELTA = 0.05
+REPETITIONS = 10_000
+PROVING = 0.8
+#: levels of the margin in a truth
+LEVELS = 10
+FloatArray = npt.NDArray[np.float64]
+Finder = Callable[[Judged, Judged, FloatArray, float], Found]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """How often each class is wrong at each level of the margin, rows of each class, and the limits asked for.
+
+    Margins are spread evenly over the levels: they lie anywhere in [0, LEVELS), or, with ties, on whole numbers. A
+    wrong answer is any other class with equal probability.
+    """
+
+    name: str
+    errors: FloatArray
+    n_rows: tuple[int, ...]
+    limits: FloatArray
+    ties: bool = True
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.errors)
+
+    def draw(self, rng: np.random.Generator) -> tuple[Judged, Judged]:
+        """Draw rows, and divide them into those that choose and those that prove."""
+        target = np.repeat(np.arange(self.n_classes), self.n_rows)
+        level = rng.integers(0, LEVELS, len(target))
+        wrong = rng.random(len(target)) < self.errors[target, level]
+        answer = np.where(wrong, (target + rng.integers(1, self.n_classes, len(target))) % self.n_classes, target)
+        rows = Judged(target, answer, level if self.ties else level + rng.random(len(target)))
+        proves = divide(target, PROVING, None)
+        return rows.take(np.flatnonzero(~proves)), rows.take(np.flatnonzero(proves))
+
+    def wrong_and_answered(self, rule: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the true shares of each class that a rule answers wrongly, and that it answers."""
+        levels = np.arange(LEVELS)
+        above = levels > rule[:, None] if self.ties else np.clip(levels + 1 - rule[:, None], 0, 1)  # (answer, level)
+        by_others = (above.sum(axis=0) - above) / (self.n_classes - 1)
+        wrong = (self.errors * by_others).mean(axis=1)
+        return wrong, wrong + ((1 - self.errors) * above).mean(axis=1)
+
+    def is_broken(self, rule: FloatArray) -> bool:
+        """Tell whether the true risk of some class is at its limit or above; a risk without an answer is no risk."""
+        wrong, answered = self.wrong_and_answered(rule)
+        return bool(((answered > 0) & (wrong >= self.limits * answered - 1e-12)).any())
+
+    def best_coverage(self) -> float:
+        """Return the largest mean coverage of a rule with a common threshold that keeps the promise."""
+        rules = [np.full(self.n_classes, t) for t in (-np.inf, *np.linspace(0, LEVELS, 1001))]
+        kept = [self.wrong_and_answered(rule)[1].mean() for rule in rules if not self.is_broken(rule)]
+        return float(max(kept, default=0.0))
+
+
+def used(thresholds: str) -> Finder:
+    """Return the procedure that is used."""
+    return lambda choosing, proving, limits, delta: find_rule(choosing, proving, limits, delta, thresholds)
+
+
+def any_that_passes(choosing: Judged, proving: Judged, limits: FloatArray, delta: float) -> Found:
+    """Take the freest rule that passes its test, in no order: no promise; it shows that the check can fail."""
+    path = common_path(choosing, len(limits))
+    passed = np.flatnonzero(p_values(count_along(proving, path), limits) <= delta)
+    return Found(path[passed[-1] if len(passed) else 0], len(passed) > 0)
+
+
+def broken_promises(case: Truth, finder: Finder, repetitions: int, rng: np.random.Generator) -> dict[str, float]:
+    """Return the share of the repetitions in which a proven rule breaks its promise, and in which one is proven."""
+    broken = proven = 0
+    for _ in range(repetitions):
+        found = finder(*case.draw(rng), case.limits, DELTA)
+        proven += found.proven
+        broken += found.proven and case.is_broken(found.rule)
+    return {"broken": broken / repetitions, "proven": proven / repetitions}
+
+
+def answers(case: Truth, thresholds: str, repetitions: int, rng: np.random.Generator) -> dict[str, float]:
+    """Return how often a rule is proven, and how much is answered in the mean, 0 where none is."""
+    coverage = []
+    for _ in range(repetitions):
+        found = find_rule(*case.draw(rng), case.limits, DELTA, thresholds)
+        coverage.append(case.wrong_and_answered(found.rule)[1].mean() if found.proven else 0.0)
+    return {
+        "proven": float(np.mean(np.array(coverage) > 0)),
+        "coverage": float(np.mean(coverage)),
+        "best_coverage": case.best_coverage(),
+    }
+
+
+def one_class(name: str, n_classes: int, n_rows: int, limit: float, errors: FloatArray, *, ties: bool = True) -> Truth:
+    """Make a truth in which the first class has some errors, by the level of the margin, and the others have none."""
+    table = np.zeros((n_classes, LEVELS))
+    table[0] = errors
+    name = f"K = {n_classes}, {n_rows} rows, limit {limit}, {name}{'' if ties else ', no ties'}"
+    return Truth(name, table, (n_rows,) * n_classes, np.full(n_classes, limit), ties)
+
+
+def flat(n_classes: int, n_rows: int, limit: float, *, ties: bool = True) -> Truth:
+    """Make a truth in which one class is at its limit whatever the rule: every proof is false."""
+    return one_class("at it under every rule", n_classes, n_rows, limit, np.full(LEVELS, limit), ties=ties)
+
+
+def trap(n_classes: int, n_rows: int, limit: float, *, ties: bool = True) -> Truth:
+    """Make a truth in which strict rules are safe; at one place the risk comes to the limit, and it stays there."""
+    safe = int(1 / limit) - 1
+    errors = np.zeros(LEVELS)
+    errors[: LEVELS - safe] = limit
+    errors[LEVELS - safe - 1] = limit * (safe + 1)
+    return one_class(f"at it below the {safe} upper levels", n_classes, n_rows, limit, errors, ties=ties)
+
+
+def overconfident(n_classes: int, n_rows: int, limit: float) -> Truth:
+    """Make a truth in which the strictest and the freest rules break the promise, and those between keep it."""
+    errors = np.zeros(LEVELS)
+    errors[-1] = limit + 0.01
+    errors[: LEVELS // 2] = 1.9 * limit
+    return one_class("above it under the strictest and the freest", n_classes, n_rows, limit, errors)
+
+
+def tiny() -> Truth:
+    """Make ten classes of 6 to 1,000 rows, of which one of 7 rows is at a limit of a half under every rule."""
+    n_rows = (7, 6, 6, 8, 20, 20, 60, 60, 200, 1000)
+    return Truth(
+        "K = 10, 6 to 1000 rows, limit 0.5, one of 7 rows at it", flat(10, 0, 0.5).errors, n_rows, np.full(10, 0.5)
+    )
+
+
+def truths() -> list[Truth]:
+    cases = [make(K, 50, 0.2) for make in (flat, trap) for K in (2, 10, 100)]
+    cases += [flat(K, 7, 0.5) for K in (2, 10, 100)]
+    cases += [flat(2, 500, 0.2, ties=False), trap(2, 200, 0.2, ties=False)]
+    cases += [overconfident(2, 200, 0.2), overconfident(10, 100, 0.2), tiny()]
+    unequal = flat(2, 200, 0.1)
+    name = "K = 2, 200 rows, limits 0.1 and 0.5, the first at its own"
+    return [*cases, Truth(name, unequal.errors, unequal.n_rows, np.array([0.1, 0.5]))]
+
+
+def falling(n_classes: int, n_rows: int, limits: tuple[float, ...]) -> Truth:
+    """Make a truth in which errors become rarer as the margin grows: 40% at the least, by e^4 fewer at the largest."""
+    errors = np.repeat(0.4 * np.exp(-4 * np.arange(LEVELS) / LEVELS)[None], n_classes, axis=0)
+    name = f"K = {n_classes}, {n_rows} rows, {errors.mean():.0%} wrong, limit {' and '.join(map(str, limits))}"
+    return Truth(name, errors, (n_rows,) * n_classes, np.resize(limits, n_classes).astype(float), ties=False)
+
+
+def power_cases() -> list[Truth]:
+    sizes = ((2, 50, 0.1), (2, 100, 0.1), (2, 400, 0.05), (10, 100, 0.1), (10, 400, 0.05), (100, 200, 0.1))
+    return [*(falling(K, n, (limit,)) for K, n, limit in sizes), falling(2, 200, (0.05, 0.3))]
+
+
+def tables() -> Iterator[tuple[str, Any, Any, Any, float, list[Any]]]:
+    """Yield a name, rows, labels, a classifier, the share of the rows that is held out, and the limits asked for."""
+    X, y = load_digits(return_X_y=True)
+    booster = WorstClassBooster(ExtraTreesClassifier(10, max_depth=8), 0.97, n_rounds=10, random_state=0)
+    yield "digits, booster of forests", X, y, booster, 0.5, [0.2, 0.15, 0.1]
+    linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))
+    yield "digits, logistic regression", X, y, linear, 0.5, [0.2, 0.15, 0.1]
+    X, y = load_breast_cancer(return_X_y=True)
+    unequal = {0: 0.05, 1: 0.2}
+    yield "breast cancer, logistic regression", X, y, linear, 0.5, [0.1, 0.05, unequal]
+    kinds = (
+        ("three equal classes", [1 / 3, 1 / 3], 3),
+        ("classes of 70, 20 and 10%", [0.7, 0.2], 3),
+        ("classes of 70 and 30%", [0.7], 2),
+    )
+    for name, weights, n_classes in kinds:
+        options = {"n_informative": 6, "n_classes": n_classes, "n_clusters_per_class": 1, "weights": weights}
+        X, y = make_classification(6000, class_sep=1.2, random_state=0, **options)
+        limits = [0.2, 0.15, 0.1] if n_classes == 3 else [0.15, 0.1, {0: 0.3, 1: 0.1}]
+        yield f"artificial, {name}, logistic regression", X, y, LogisticRegression(), 0.4, limits
+
+
+def coverage_on_tables(n_splits: int) -> list[dict[str, Any]]:
+    """Return how much is answered on rows that were used for nothing else, over several splits of every table."""
+    rows = []
+    for name, X, y, classifier, held_out, limits in tables():
+        parts = [make_splits(X, y, cal=held_out, test=0.2, seed=seed) for seed in range(n_splits)]
+        for inside, ways in ((classifier, THRESHOLDS), (WorstClassOffsets(classifier, cv=3), ("common",))):
+            fitted = [_fitted(inside, part) for part in parts]
+            for way, limit in itertools.product(ways, limits):
+                pairs = zip(fitted, parts, strict=True)
+                found = [_answered(model, part, limit, way) for model, part in pairs]
+                means = {key: round(float(np.mean([run[key] for run in found])), 4) for key in found[0]}
+                label = way if inside is classifier else f"{way}, offsets inside"
+                rows.append({"table": name, "risk": limit, "thresholds": label, "splits": n_splits, **means})
+                print(f"{name}, risk {limit}, {label}: {means}", flush=True)
+    return rows
+
+
+def _fitted(classifier: Any, part: Splits) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WorstClassWarning)
+        return clone(classifier).fit(part.train.X, part.train.y)
+
+
+def _answered(inside: Any, part: Splits, limit: Any, way: str) -> dict[str, float]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WorstClassWarning)
+        model = AbstainingClassifier(inside, limit, thresholds=way, cv="prefit").fit(part.cal.X, part.cal.y)
+    report = model.risk_report(part.test.X, part.test.y)
+    return {
+        "proven": float(model.proven_),
+        "coverage": report.coverage or 0.0,
+        "least_class_coverage": report.least_coverage or 0.0,
+        "worst_test_risk": report.worst_risk or 0.0,
+        "worst_error_of_all_rows": 1 - worst_class_scorer(inside, part.test.X, part.test.y),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--json", help="also write the figures to this file")
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(0)
+    finders = {**{name: used(name) for name in THRESHOLDS}, "no promise: any that passes": any_that_passes}
+    levels: dict[str, Any] = {}
+    for case in truths():
+        repetitions = arguments.repetitions // (10 if case.n_classes == 100 else 1)
+        levels[case.name] = {name: broken_promises(case, finder, repetitions, rng) for name, finder in finders.items()}
+        levels[case.name]["repetitions"] = repetitions
+        print(f"{case.name}: {levels[case.name]}", flush=True)
+    worst = {name: max(found[name]["broken"] for found in levels.values()) for name in finders}
+    print(f"largest share of broken promises: {worst}")
+    powers: dict[str, Any] = {}
+    for case in power_cases():
+        repetitions = arguments.repetitions // (100 if case.n_classes == 100 else 10)
+        powers[case.name] = {name: answers(case, name, repetitions, rng) for name in THRESHOLDS}
+        powers[case.name]["repetitions"] = repetitions
+        print(f"{case.name}: {powers[case.name]}", flush=True)
+    on_tables = coverage_on_tables(arguments.splits)
+    if arguments.json:
+        record = {
+            "delta": DELTA,
+            "proving": PROVING,
+            "seed": 0,
+            "largest_broken": worst,
+            "broken": levels,
+            "power": powers,
+            "tables": on_tables,
+            "provenance": Provenance.collect().model_dump(),
+        }
+        with open(arguments.json, "w") as file:  # noqa: PTH123
+            json.dump(record, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()

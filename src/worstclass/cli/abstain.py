@@ -1,0 +1,133 @@
+"""``worstclass abstain``: a model that answers only where a risk is proven for every class."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from worstclass.abstention.certificate import RiskCertificate
+from worstclass.abstention.estimator import AbstainingClassifier
+from worstclass.certificates.certificate import PROVEN
+from worstclass.cli.by_class import numbers_by_class
+from worstclass.cli.certify import CANNOT_BE_JUDGED_CODE, EXIT_CODES, HELD_OUT
+from worstclass.cli.learners import named_or_own
+from worstclass.cli.sources import at_most, first_part, is_named, load_parts
+from worstclass.data.registry import named_dataset
+from worstclass.exceptions import ParameterError, UnmetBoundWarning
+from worstclass.experiments.run import Provenance
+from worstclass.persistence import load_model, save_model
+
+OWNER = "abstain"
+#: margins, as the command line calls them
+MARGINS = {"auto": "auto", "mean": "mean-proba", "own": "own"}
+
+
+@dataclass(frozen=True)
+class AbstainRequest:
+    """What was asked for."""
+
+    model: Path
+    data: str
+    out: Path
+    risk: list[str]
+    delta: float
+    margin: str
+    thresholds: str
+    proving: float
+    target: str | None
+    network: str | None
+    reading: dict[str, Any]
+    max_rows: int
+    seed: int
+    force: bool
+    as_json: bool
+
+
+def abstain_command(request: AbstainRequest) -> int:
+    """Find when a model may answer, write it with that, show the certificate; return the exit code.
+
+    A rule that the model has already is replaced, by rows that neither chose nor proved it.
+    """
+    network = None if request.network is None else named_or_own(request.network)
+    loaded: Any = load_model(request.model, module=network, keep_in_memory=False)
+    inside = loaded
+    if isinstance(loaded, AbstainingClassifier):
+        inside = loaded.estimator_
+        inside.row_hashes_ = loaded.row_hashes_
+    parts = load_parts(request.data, request.target, inside.classes_, seed=request.seed, owner=OWNER, **request.reading)
+    name, rows = first_part(parts, HELD_OUT, request.data)
+    part = at_most(rows, request.max_rows, request.seed) if is_named(request.data) else rows
+    model = AbstainingClassifier(
+        inside,
+        _limits(request, inside.classes_.tolist()),
+        delta=request.delta,
+        margin=MARGINS[request.margin],
+        thresholds=request.thresholds,
+        cv="prefit",
+        proving=request.proving,
+        force=request.force,
+        random_state=request.seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnmetBoundWarning)  # the certificate tells it
+        model.fit(part.X, part.y)
+    request.out.mkdir(parents=True, exist_ok=True)
+    save_model(model, request.out)
+    where = {"part": name, "rows": len(part), "available": len(rows)}
+    file = _write(request, model, where)
+    _show(request, model.certificate_, where, file)
+    return EXIT_CODES.get(model.certificate_.verdict, CANNOT_BE_JUDGED_CODE)
+
+
+def _limits(request: AbstainRequest, classes: list[Any]) -> float | dict[Any, float]:
+    if not request.risk:
+        allowed = "given: the risk that is to be kept below (0.1, or class=0.02)"
+        raise ParameterError("--risk", OWNER, allowed=allowed, got=None)
+    names = named_dataset(request.data).class_names if is_named(request.data) else ()
+    return numbers_by_class(
+        request.risk, classes, owner=OWNER, option="--risk", allowed="a number in (0, 1]", class_names=names
+    )
+
+
+def _write(request: AbstainRequest, model: AbstainingClassifier, where: dict[str, Any]) -> Path:
+    """Write certificate.json: the certificate, and what made it."""
+    values = {
+        **model.certificate_.to_dict(),
+        "model": request.model.name,
+        "data": {"name": Path(request.data).name, "target": request.target, **where},
+        "settings": {
+            "risk": request.risk,
+            "delta": request.delta,
+            "margin": model.margin_,
+            "thresholds": request.thresholds,
+            "proving": request.proving,
+            "force": request.force,
+        },
+        "seed": request.seed,
+        "provenance": Provenance.collect().model_dump(),
+    }
+    file = request.out / "certificate.json"
+    file.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    return file
+
+
+def _show(request: AbstainRequest, certificate: RiskCertificate, where: dict[str, Any], file: Path) -> None:
+    if request.as_json:
+        typer.echo(file.read_text(encoding="utf-8"), nl=False)
+        return
+    count = (
+        f"{where['rows']:,} of {where['available']:,}" if where["rows"] < where["available"] else f"{where['rows']:,}"
+    )
+    typer.echo(
+        f"{count} rows of {Path(request.data).name}, part: {where['part']}; {certificate.n_choosing:,} chose when to "
+        f"answer, {certificate.n_rows:,} prove"
+    )
+    typer.echo(str(certificate))
+    if certificate.verdict != PROVEN:
+        typer.echo("So the model answers nothing. The counts are those of the rule that the tests began with.")
+    typer.echo(f"model:       {request.out}\ncertificate: {file}")

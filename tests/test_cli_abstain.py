@@ -1,0 +1,204 @@
+"""`worstclass abstain`: a model that abstains is written, evaluated and certified; exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from worstclass import AbstainingClassifier, WorstClassBooster, WorstClassOffsets, load_model, save_model
+from worstclass.abstention import RiskCertificate, RiskReport
+from worstclass.cli.app import run
+
+
+def patients(n, seed):
+    """Benign rows around 0, malignant ones around 2.5: one in ten is wrong."""
+    rng = np.random.default_rng(seed)
+    kind = np.where(np.arange(n) % 2, "malignant", "benign")
+    size = rng.normal(np.where(kind == "malignant", 2.5, 0.0))
+    return pd.DataFrame({"size": size, "age": rng.normal(size=n), "kind": kind})
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("abstain")
+    for name, n, seed in (("train", 300, 0), ("held_out", 600, 1), ("fresh", 600, 2), ("few", 40, 3)):
+        patients(n, seed).to_csv(folder / f"{name}.csv", index=False)
+    command = ["fit", str(folder / "train.csv"), "--target", "kind", "--theta", "0.7", "--rounds", "9", "--quiet"]
+    assert run([*command, "--test-share", "0", "--out", str(folder / "model")]) == 0
+    return folder
+
+
+@pytest.fixture
+def command(place, monkeypatch, capsys):
+    """Run a command in the folder; return its exit code and what it shows."""
+    monkeypatch.chdir(place)
+
+    def call(name, model, data, *options):
+        capsys.readouterr()
+        code = run([name, model, data, "--target", "kind", *options])
+        shown = capsys.readouterr()
+        return code, shown.out + shown.err
+
+    return call
+
+
+def rows_of(place, name):
+    frame = pd.read_csv(place / name)
+    return frame.drop(columns="kind"), frame["kind"].to_numpy()
+
+
+def test_proven_is_0_and_the_model_that_is_written_abstains(command, place):
+    code, shown = command("abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "careful")
+    assert code == 0
+    assert "600 rows of held_out.csv, part: all; 120 chose when to answer, 480 prove" in shown
+    assert "PROVEN with confidence 95%" in shown
+    assert "answers nothing" not in shown
+    model = load_model(place / "careful")
+    assert isinstance(model, AbstainingClassifier)
+    assert isinstance(model.estimator_, WorstClassBooster)
+    by_hand = AbstainingClassifier(load_model(place / "model"), 0.2, cv="prefit", random_state=0)
+    by_hand.fit(*rows_of(place, "held_out.csv"))
+    assert model.certificate_ == by_hand.certificate_
+    assert (model.thresholds_ == by_hand.thresholds_).all()
+    kept = json.loads((place / "careful" / "certificate.json").read_text())
+    assert RiskCertificate.from_dict(kept) == model.certificate_
+    assert kept["data"] == {"name": "held_out.csv", "target": "kind", "part": "all", "rows": 600, "available": 600}
+    assert {"settings", "seed", "provenance"} <= set(kept)
+
+
+def test_evaluate_reports_risk_and_coverage(command, place):
+    command("abstain", "model", "held_out.csv", "--risk", "0.1", "--out", "careful")
+    code, shown = command("evaluate", "careful", "fresh.csv")
+    assert code == 0
+    assert "600 rows" in shown
+    report = load_model(place / "careful").risk_report(*rows_of(place, "fresh.csv"))
+    assert str(report) in shown
+    assert 0 < report.worst_risk < 0.1
+    assert 0.5 < report.coverage < 1
+    _, shown = command("evaluate", "careful", "fresh.csv", "--json")
+    assert RiskReport.from_dict(json.loads(shown)) == report
+
+
+def test_limits_by_class_and_a_threshold_for_each_answer(command, place):
+    limits = ["--risk", "malignant=0.05", "--risk", "0.3"]
+    assert command("abstain", "model", "held_out.csv", *limits, "--thresholds", "by-answer", "--out", "careful")[0] == 0
+    model = load_model(place / "careful")
+    assert model.risk == {"benign": 0.3, "malignant": 0.05}
+    assert model.thresholds_[0] > model.thresholds_[1]  # "benign" is what a malignant row may wrongly be called
+
+
+def test_not_proven_is_1_and_nothing_is_answered(command, place):
+    code, shown = command("abstain", "model", "held_out.csv", "--risk", "0.02", "--out", "mute")
+    assert code == 1
+    assert "NOT PROVEN: " in shown
+    assert "So the model answers nothing." in shown
+    assert set(load_model(place / "mute").predict(rows_of(place, "fresh.csv")[0])) == {"abstain"}
+    code, shown = command("evaluate", "mute", "fresh.csv")
+    assert code == 0
+    assert "worst risk unknown, least coverage 0.0% (benign), 0.0% of all rows answered" in shown
+
+
+def test_too_few_rows_are_2_and_it_is_said_how_many_it_takes(command):
+    code, shown = command("abstain", "model", "few.csv", "--risk", "0.1", "--out", "mute")
+    assert code == 2
+    assert "CANNOT BE JUDGED: 2 of 2 limits are without proof." in shown
+    assert "16 rows cannot prove a risk below 0.1; at least" in shown
+
+
+def test_a_class_without_rows_is_1(command, place):
+    held_out = pd.read_csv(place / "held_out.csv")
+    held_out[held_out["kind"] == "benign"].to_csv(place / "benign.csv", index=False)
+    code, shown = command("abstain", "model", "benign.csv", "--risk", "0.3", "--out", "mute")
+    assert code == 1
+    assert "malignant: it has no rows; at least 9 more rows are needed" in shown
+    both = ["--risk", "0.3", "--risk", "malignant=1", "--out", "mute"]
+    assert command("abstain", "model", "benign.csv", *both)[0] == 0
+
+
+def test_certify_proves_the_limits_anew_on_rows_never_seen(command):
+    command("abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "careful")
+    code, shown = command("certify", "careful", "fresh.csv")
+    assert code == 0
+    assert "PROVEN with confidence 95%: of the rows answered" in shown
+    code, shown = command("certify", "careful", "fresh.csv", "--json", "--delta", "1e-9")
+    assert (code, json.loads(shown)["verdict"]) == (1, "not proven")
+    for seen in ("train.csv", "held_out.csv"):
+        code, shown = command("certify", "careful", seen)
+        assert code == 2
+        assert "trained or validated on" in shown
+    code, shown = command("certify", "careful", "fresh.csv", "--require", "0.5")  # no answer counts as not right
+    assert "every class errs on less than 1 - floor" in shown
+    assert command("certify", "model", "fresh.csv")[0] == 2  # a model that does not abstain needs a floor
+
+
+def test_rows_that_were_used_are_refused(command, place):
+    code, shown = command("abstain", "model", "train.csv", "--risk", "0.2", "--out", "other")
+    assert code == 2
+    assert "trained or validated on 300 of the 300" in shown
+    assert not (place / "other").exists()
+    code, shown = command("abstain", "model", "train.csv", "--risk", "0.5", "--force", "--out", "other")
+    assert code == 0
+    assert "FORCED: the model was trained or validated on 300 of the 300 rows" in shown
+    # a rule is replaced by rows that neither chose nor proved it
+    command("abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "twice")
+    code, shown = command("abstain", "twice", "held_out.csv", "--risk", "0.3", "--out", "twice")
+    assert code == 2
+    assert "trained or validated on 600 of the 600" in shown
+    assert command("abstain", "twice", "fresh.csv", "--risk", "0.3", "--out", "twice")[0] == 0
+    assert load_model(place / "twice").risk == 0.3
+    for seen in ("train.csv", "held_out.csv", "fresh.csv"):
+        assert command("certify", "twice", seen)[0] == 2
+
+
+def test_around_offsets_and_offsets_around_it(command, place):
+    inner = WorstClassOffsets(load_model(place / "model"), cv="prefit").fit(*rows_of(place, "few.csv"))
+    save_model(inner, place / "moved")
+    assert command("abstain", "moved", "held_out.csv", "--risk", "0.3", "--out", "moved")[0] == 0
+    model = load_model(place / "moved")
+    assert isinstance(model.estimator_, WorstClassOffsets)
+    assert (model.estimator_.offsets_ == inner.offsets_).all()
+    # new offsets answer differently, so nothing is proven of them
+    assert command("offsets", "moved", "fresh.csv", "--out", "moved")[0] == 0
+    assert isinstance(load_model(place / "moved"), WorstClassOffsets)
+
+
+def test_json(command):
+    code, shown = command("abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "careful", "--json")
+    assert code == 0
+    assert json.loads(shown)["verdict"] == "proven"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "'--risk' parameter of abstain must be given"),
+        (["--risk", "high"], "a number in (0, 1], or class=number"),
+        (["--risk", "0"], "a limit in (0, 1]"),
+        (["--risk", "1"], "below 1 for at least one class"),
+        (["--risk", "malignent=0.1", "--risk", "0.2"], "Did you mean 'malignant'"),
+        (["--risk", "malignant=0.1"], "without one: ['benign']"),
+        (["--risk", "0.1", "--risk", "others=0.2"], "given once for each class"),
+        (["--risk", "0.2", "--delta", "0"], "a number in (0, 1)"),
+        (["--risk", "0.2", "--delta", "1"], "a number in (0, 1)"),
+        (["--risk", "0.2", "--proving", "1"], "a share in (0, 1)"),
+        (["--risk", "0.2", "--thresholds", "loose"], "Invalid value"),
+    ],
+)
+def test_bad_options_are_2_and_told(command, place, options, told):
+    code, shown = command("abstain", "model", "held_out.csv", *options, "--out", "bad")
+    assert code == 2
+    assert told in shown
+    assert not (place / "bad").exists()
+
+
+def test_bad_data_is_2_and_told(command, place):
+    held_out = pd.read_csv(place / "held_out.csv")
+    held_out.assign(kind="unclear").to_csv(place / "unknown.csv", index=False)
+    code, shown = command("abstain", "model", "unknown.csv", "--risk", "0.2", "--out", "bad")
+    assert code == 2
+    assert "labels that the training rows do not have: ['unclear']" in shown
+    assert command("abstain", "nowhere", "held_out.csv", "--risk", "0.2", "--out", "bad")[0] == 2
+    assert run(["abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "bad"]) == 2  # without --target
