@@ -48,6 +48,7 @@ from worstclass import TorchLearner, WorstClassBooster, WorstClassOffsets, class
 from worstclass.baselines.network import NetworkClassifier
 from worstclass.experiments.run import Provenance
 from worstclass.offsets.problem import OffsetProblem
+from worstclass.offsets.scores import class_scores
 from worstclass.offsets.solve import best_offsets
 
 N_RANDOM, GRID = 10_000, 11
@@ -319,13 +320,8 @@ def one_network(rows: Any, seed: int) -> dict[str, Any]:
 def with_offsets(model: Any, scores: str, rows: Any, theta: float | None = None) -> dict[str, Any]:
     tuner = WorstClassOffsets(model, theta, cv="prefit", scores=scores)
     tuned, seconds = timed(lambda: tuner.fit(rows.val.X, rows.val.y))
-    adjusted = tuned.decision_function(rows.test.X)
-    if adjusted.ndim == 1:  # two classes: by how much the second exceeds the first
-        adjusted = np.column_stack([np.zeros_like(adjusted), adjusted])
-        shift = np.array([0.0, tuned.offsets_[1] - tuned.offsets_[0]])
-    else:
-        shift = tuned.offsets_
-    answers = {"before": (adjusted - shift).argmax(axis=1), "after": adjusted.argmax(axis=1)}
+    of_test = class_scores(model, rows.test.X, scores)
+    answers = {"before": of_test.argmax(axis=1), "after": (of_test + tuned.offsets_).argmax(axis=1)}
     return {
         "offsets": tuned.offsets_.tolist(),
         "proven": tuned.optimal_,

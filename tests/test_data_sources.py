@@ -14,7 +14,7 @@ import pytest
 from official_files import distinct_images, picture_bytes, zip_of
 from PIL import Image
 
-from worstclass.cli.sources import is_named, load_rows, load_splits
+from worstclass.cli.sources import first_part, is_named, load_parts, load_splits
 from worstclass.data.disk import copy_rows, new_array
 from worstclass.data.hugging_face import from_hugging_face
 from worstclass.data.sources import read_source
@@ -58,7 +58,6 @@ def test_folders_name_the_classes(tmp_path):
     splits = source.splits(val=0.2, test=0.2)
     assert (len(splits.train), len(splits.val), len(splits.test)) == (9, 3, 3)
     assert levels_agree(splits.train)
-    assert source.test_rows() is part
 
 
 @pytest.mark.parametrize("names", [("train", "val", "test"), ("Training", "valid", "TEST")])
@@ -74,7 +73,6 @@ def test_folders_of_splits_stay_apart(tmp_path, names):
     assert all(levels_agree(part) for part in source.parts.values())
     splits = source.splits(val=0.5, test=0.5)  # the data's own splits count
     assert (len(splits.train), len(splits.val), len(splits.test), splits.cal) == (7, 3, 5, None)
-    assert len(source.test_rows()) == 5
 
 
 def test_split_that_is_not_there_is_cut_from_training(tmp_path):
@@ -82,9 +80,6 @@ def test_split_that_is_not_there_is_cut_from_training(tmp_path):
     write_pictures(tmp_path / "test", {"cat": 1, "dog": 2})
     splits = read_source(tmp_path).splits(val=0.2, test=0.4)
     assert (len(splits.train), len(splits.val), len(splits.test)) == (16, 4, 3)
-    (tmp_path / "test").rename(tmp_path.parent / f"{tmp_path.name}-away")
-    with pytest.raises(DatasetError, match=r"no test rows; its splits are \['train'\]"):
-        read_source(tmp_path).test_rows()
 
 
 def test_pictures_may_lie_deeper_and_other_files_are_left_alone(tmp_path):
@@ -532,11 +527,27 @@ def test_names_paths_and_neither(tmp_path, monkeypatch):
 
 def test_command_line_reads_folders_and_files(tmp_path):
     write_pictures(tmp_path / "pets", {"cat": 10, "dog": 10})
-    splits = load_splits(str(tmp_path / "pets"), None, val=0.1, test=0.2, seed=0, image_size=4)
+    splits = load_splits(str(tmp_path / "pets"), None, val=0.1, test=0.2, seed=0, image_size=4, owner="fit")
     assert splits.train.X.shape == (14, 3, 4, 4)
-    assert len(load_rows(str(tmp_path / "pets"), None, seed=0)) == 20
-    assert len(load_splits("iris", None, val=0.0, test=0.2, seed=0).train) == 90
-    with pytest.raises(ParameterError, match=r"--image-size.*left out for a named data set"):
-        load_splits("iris", None, val=0.0, test=0.2, seed=0, image_size=4)
-    with pytest.raises(ParameterError, match="'--target' parameter"):
-        load_rows("some.csv", None, seed=0)
+    of_pets = load_parts(str(tmp_path / "pets"), None, np.array(["cat", "dog"]), seed=0, owner="evaluate")
+    assert {name: len(part) for name, part in of_pets.items()} == {"all": 20}
+    assert first_part(of_pets, ("test", "all"), "pets") == ("all", of_pets["all"])
+    with pytest.raises(DatasetError, match=r"'pets' has no part for this: wanted is cal or test, there are \['all'\]"):
+        first_part(of_pets, ("cal", "test"), "pets")
+    with pytest.raises(ParameterError, match="'--target' parameter of evaluate"):
+        load_parts("some.csv", None, np.array([0, 1]), seed=0, owner="evaluate")
+
+
+def test_named_data_have_names_for_labels_unless_the_model_has_numbers():
+    named = load_splits("iris", None, val=None, test=0.2, seed=0, owner="fit")
+    assert set(named.train.y) == {"setosa", "versicolor", "virginica"}
+    assert len(named.train) == 90
+    for labels in (named.train.y, np.array([0, 1, 2])):
+        parts = load_parts("iris", None, np.unique(labels), seed=0, owner="evaluate")
+        assert set(parts["test"].y) == set(labels)
+    for option in ({"image_size": 4}, {"target": "species"}):
+        name = f"--{next(iter(option)).replace('_', '-')}"
+        with pytest.raises(
+            ParameterError, match=f"'{name}' parameter of fit must be left out for 'iris', a named data"
+        ):
+            load_splits("iris", **{"target": None, "val": None, **option}, test=0.2, seed=0, owner="fit")

@@ -90,7 +90,7 @@ def mlp_generalisation_bound(
 
 def _classes_of(booster: Any) -> npt.NDArray[Any]:
     fitted = isinstance(booster, WorstClassBooster) and hasattr(booster, "members_")
-    if not fitted or not (hasattr(booster.members_[0], "probabilities") or hasattr(booster.members_[0], "in_memory")):
+    if not fitted or not (hasattr(booster.members_[0], "runtime") or hasattr(booster.members_[0], "in_memory")):
         raise _not_an_mlp(booster)
     return np.asarray(booster.classes_)
 

@@ -42,13 +42,6 @@ class Source:
         cut = make_splits(whole.X, whole.y, **shares, seed=seed, memory_bytes=self.memory_bytes)
         return Splits(cut.train, own.get("val", cut.val), own.get("cal", cut.cal), own.get("test", cut.test))
 
-    def test_rows(self) -> Part:
-        """Return the rows to measure on: those of the data's own test split, or all rows of data without splits."""
-        part = self.parts.get("test", self.parts.get(ALL))
-        if part is None:
-            raise DatasetError(f"The data has no test rows; its splits are {list(self.parts)}.")
-        return part
-
 
 def read_source(
     path: str | Path,
