@@ -1,11 +1,13 @@
 """Does the promise of an abstaining classifier hold, how much does it answer, and which thresholds answer more?
 
-    python benchmarks/abstention.py --json docs/results/abstention.json
+    python benchmarks/abstention.py --part simulations --json docs/results/abstention.json
+    python benchmarks/abstention.py --part tables --json docs/results/abstention.json
 
 First with known truths: how often a row is wrong is set for every class and margin, so that the true risk of every rule
 is known. Each repetition draws rows, finds a rule with the function that `AbstainingClassifier` uses, and asks whether
 a rule called proven breaks its promise; at delta = 0.05 that may happen in at most 5% of the repetitions.
 `tests/test_abstention_simulations.py` runs the same functions with fewer repetitions. Then with classifiers on tables.
+The file keeps what the other part wrote to it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -220,15 +223,18 @@ def coverage_on_tables(n_splits: int) -> list[dict[str, Any]]:
     rows = []
     for name, X, y, classifier, held_out, limits in tables():
         parts = [make_splits(X, y, cal=held_out, test=0.2, seed=seed) for seed in range(n_splits)]
-        for inside, ways in ((classifier, THRESHOLDS), (WorstClassOffsets(classifier, cv=3), ("common",))):
+        plain = {way: {"thresholds": way} for way in THRESHOLDS}
+        if isinstance(classifier, WorstClassBooster):
+            plain["common, lead of the vote"] = {"thresholds": "common", "margin": "own"}
+        moved = {f"{way}, offsets inside": {"thresholds": way} for way in THRESHOLDS}
+        for inside, ways in ((classifier, plain), (WorstClassOffsets(classifier, cv=3), moved)):
             fitted = [_fitted(inside, part) for part in parts]
-            for way, limit in itertools.product(ways, limits):
+            for (way, options), limit in itertools.product(ways.items(), limits):
                 pairs = zip(fitted, parts, strict=True)
-                found = [_answered(model, part, limit, way) for model, part in pairs]
+                found = [_answered(model, part, limit, options) for model, part in pairs]
                 means = {key: round(float(np.mean([run[key] for run in found])), 4) for key in found[0]}
-                label = way if inside is classifier else f"{way}, offsets inside"
-                rows.append({"table": name, "risk": limit, "thresholds": label, "splits": n_splits, **means})
-                print(f"{name}, risk {limit}, {label}: {means}", flush=True)
+                rows.append({"table": name, "risk": limit, "way": way, **means})
+                print(f"{name}, risk {limit}, {way}: {means}", flush=True)
     return rows
 
 
@@ -238,10 +244,10 @@ def _fitted(classifier: Any, part: Splits) -> Any:
         return clone(classifier).fit(part.train.X, part.train.y)
 
 
-def _answered(inside: Any, part: Splits, limit: Any, way: str) -> dict[str, float]:
+def _answered(inside: Any, part: Splits, limit: Any, options: dict[str, str]) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WorstClassWarning)
-        model = AbstainingClassifier(inside, limit, thresholds=way, cv="prefit").fit(part.cal.X, part.cal.y)
+        model = AbstainingClassifier(inside, limit, cv="prefit", **options).fit(part.cal.X, part.cal.y)
     report = model.risk_report(part.test.X, part.test.y)
     return {
         "proven": float(model.proven_),
@@ -252,43 +258,42 @@ def _answered(inside: Any, part: Splits, limit: Any, way: str) -> dict[str, floa
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--json", help="also write the figures to this file")
-    arguments = parser.parse_args()
+def simulate(repetitions: int) -> dict[str, Any]:
+    """Return how often promises are broken, and how much is answered, for all truths."""
     rng = np.random.default_rng(0)
     finders = {**{name: used(name) for name in THRESHOLDS}, "no promise: any that passes": any_that_passes}
     levels: dict[str, Any] = {}
     for case in truths():
-        repetitions = arguments.repetitions // (10 if case.n_classes == 100 else 1)
-        levels[case.name] = {name: broken_promises(case, finder, repetitions, rng) for name, finder in finders.items()}
-        levels[case.name]["repetitions"] = repetitions
+        n = repetitions // (10 if case.n_classes == 100 else 1)
+        levels[case.name] = {name: broken_promises(case, finder, n, rng) for name, finder in finders.items()}
+        levels[case.name]["repetitions"] = n
         print(f"{case.name}: {levels[case.name]}", flush=True)
-    worst = {name: max(found[name]["broken"] for found in levels.values()) for name in finders}
-    print(f"largest share of broken promises: {worst}")
     powers: dict[str, Any] = {}
     for case in power_cases():
-        repetitions = arguments.repetitions // (100 if case.n_classes == 100 else 10)
-        powers[case.name] = {name: answers(case, name, repetitions, rng) for name in THRESHOLDS}
-        powers[case.name]["repetitions"] = repetitions
+        n = repetitions // (100 if case.n_classes == 100 else 10)
+        powers[case.name] = {name: answers(case, name, n, rng) for name in THRESHOLDS}
+        powers[case.name]["repetitions"] = n
         print(f"{case.name}: {powers[case.name]}", flush=True)
-    on_tables = coverage_on_tables(arguments.splits)
+    worst = {name: max(found[name]["broken"] for found in levels.values()) for name in finders}
+    print(f"largest share of broken promises: {worst}")
+    return {"largest_broken": worst, "broken": levels, "power": powers}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=("simulations", "tables"), required=True)
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    arguments = parser.parse_args()
+    record: dict[str, Any] = {"delta": DELTA, "proving": PROVING, "provenance": Provenance.collect().model_dump()}
+    if arguments.part == "simulations":
+        record |= {"seed": 0, **simulate(arguments.repetitions)}
+    else:
+        record |= {"seeds": list(range(arguments.splits)), "rows": coverage_on_tables(arguments.splits)}
     if arguments.json:
-        record = {
-            "delta": DELTA,
-            "proving": PROVING,
-            "seed": 0,
-            "largest_broken": worst,
-            "broken": levels,
-            "power": powers,
-            "tables": on_tables,
-            "provenance": Provenance.collect().model_dump(),
-        }
-        with open(arguments.json, "w") as file:  # noqa: PTH123
-            json.dump(record, file, indent=1)
-            file.write("\n")
+        kept = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+        arguments.json.write_text(json.dumps({**kept, arguments.part: record}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -280,7 +280,7 @@ BOOSTERS_CELLS = [
 # Fashion-MNIST
 
 PASSES = 26
-NETWORK: dict[str, Any] = {"start": "warm", "lr": 0.001, "batch_size": 64}
+NETWORK: dict[str, Any] = {"start": "warm", "lr": 0.001, "batch_size": 64, "augment": "flip"}
 THETA = 0.75
 #: floors so much below the best that can be reached show what the last bit of the worst class costs the others
 HALF_A_POINT = 0.005

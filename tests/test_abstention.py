@@ -808,6 +808,8 @@ class TestBadInput:
                 AbstainingClassifier(other).fit(*table)
         with pytest.raises(ParameterError, match=r"'estimator'.*with decision_function.*predict_proba would do"):
             AbstainingClassifier(Mute()).fit(*table)
+        with pytest.raises(ParameterError, match=r"'estimator'.*one that always answers.*Take its estimator_"):
+            AbstainingClassifier(AbstainingClassifier(GaussianNB())).fit(*table)
 
     def test_a_fitted_classifier_is_needed_for_prefit_and_takes_held_out_rows_only(self, thirds):
         (X, y), (X_held, y_held), _ = thirds

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
-from worstclass import AbstainingClassifier, WorstClassBooster, WorstClassOffsets, load_model, save_model
+from worstclass import (
+    AbstainingClassifier,
+    WorstClassBooster,
+    WorstClassOffsets,
+    load_dataset,
+    load_model,
+    save_model,
+)
 from worstclass.abstention import RiskCertificate, RiskReport
 from worstclass.cli.app import run
 
@@ -202,3 +213,28 @@ def test_bad_data_is_2_and_told(command, place):
     assert "labels that the training rows do not have: ['unclear']" in shown
     assert command("abstain", "nowhere", "held_out.csv", "--risk", "0.2", "--out", "bad")[0] == 2
     assert run(["abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "bad"]) == 2  # without --target
+
+
+def test_named_data_gives_its_test_part_and_classes_by_name(tmp_path, capsys):
+    splits = load_dataset("breast-cancer", seed=0)
+    for y, names in (
+        (splits.train.y, ["0", "1"]),
+        (np.array(splits.class_names)[splits.train.y], ["benign", "malignant"]),
+    ):
+        booster = WorstClassBooster(DecisionTreeClassifier(max_depth=3), 0.8, n_rounds=3, random_state=0)
+        save_model(booster.fit(splits.train.X, y), tmp_path / "model")
+        options = ["--risk", "malignant=0.4", "--risk", "0.5", "--max-rows", "80", "--json"]
+        code = run(["abstain", str(tmp_path / "model"), "breast-cancer", *options, "--out", str(tmp_path / "careful")])
+        shown = json.loads(capsys.readouterr().out)
+        assert code == 0
+        assert shown["data"] == {"name": "breast-cancer", "target": None, "part": "test", "rows": 80, "available": 114}
+        limits = {row["name"]: row["limit"] for row in shown["classes"]}
+        assert limits == ({"0": 0.4, "1": 0.5} if names[0] == "0" else {"benign": 0.5, "malignant": 0.4})
+
+
+def test_the_example_goes_the_whole_way():
+    example = Path(__file__).parents[1] / "examples" / "abstain.py"
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = ("floors are without proof", "PROVEN with confidence 95%: of the rows answered", "prove nothing")
+    assert all(words in done.stdout for words in told)

@@ -288,6 +288,9 @@ class AbstainingClassifier(WrappedClassifier):
     def _check_parameters(self) -> str:
         """Check what can be checked before training; return which margin is used."""
         self._check_estimator()
+        if isinstance(self.estimator, AbstainingClassifier):
+            hint = "Take its estimator_."
+            raise ParameterError("estimator", OWNER, allowed="one that always answers", got=self.estimator, hint=hint)
         margin = resolve_margin(self.estimator, self.margin, owner=OWNER)
         check_delta(self.delta, owner=OWNER)
         if self.thresholds not in THRESHOLDS:
