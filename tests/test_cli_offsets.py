@@ -185,6 +185,7 @@ def test_a_model_without_offsets_does_not_keep_those_before(place, command):
         (["offsets", "model", "artificial-balanced", "--out", "m"], "wanted is val or all"),
         (["offsets", "model", "other.csv", "--target", "kind", "--out", "m"], "do not have: ['new']"),
         ([*ANY_FLOOR[:-2], "--theta", "0.3", "--offsets", "mean", "--out", "m"], "--offsets"),
+        ([*FIT, "--offsets-goal", "floors", "--out", "m"], "left out without --offsets"),
         (
             ["fit", "artificial-balanced", "--offsets", "mean", "--out", "m"],
             "data without validation rows",

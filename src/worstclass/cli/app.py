@@ -132,11 +132,12 @@ def fit(
         ),
     ] = None,
     offsets_goal: Annotated[
-        OffsetGoal,
+        OffsetGoal | None,
         typer.Option(
-            help="worst: the least error of the worst class. floors: every class meets theta at few errors in all."
+            help="worst (the default): the least error of the worst class. floors: every class meets theta at few "
+            "errors in all."
         ),
-    ] = OffsetGoal.WORST,
+    ] = None,
     seed: Seed = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
@@ -165,7 +166,7 @@ def fit(
         seed=seed,
         quiet=quiet,
         offsets=None if offsets is None else offsets.value,
-        offsets_goal=offsets_goal.value,
+        offsets_goal=None if offsets_goal is None else offsets_goal.value,
     )
     if not _or_interrupted(fit_command, request):
         raise typer.Exit(1)

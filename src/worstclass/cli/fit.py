@@ -45,7 +45,7 @@ class FitRequest:
     seed: int
     quiet: bool
     offsets: str | None = None
-    offsets_goal: str = "worst"
+    offsets_goal: str | None = None
 
 
 def fit_command(request: FitRequest) -> bool:
@@ -61,9 +61,7 @@ def fit_command(request: FitRequest) -> bool:
         owner="fit",
         **request.reading,
     )
-    if request.offsets is not None and splits.val is None:
-        allowed = "left out for data without validation rows"
-        raise ParameterError("--offsets", "fit", allowed=allowed, got=request.data, hint="Give a file a --val-share.")
+    _check_offsets(request, splits)
     booster = _booster(request, splits)
     started = time.perf_counter()
     with (
@@ -80,7 +78,7 @@ def fit_command(request: FitRequest) -> bool:
     result = _result(request, splits, booster, seconds)
     if isinstance(model, WorstClassOffsets):
         test = None if splits.test is None else at_most(splits.test, request.max_test_rows, request.seed)
-        result = counted_anew(result, model, splits.train, splits.val, test, request.offsets_goal)
+        result = counted_anew(result, model, splits.train, splits.val, test, request.offsets_goal or "worst")
     result.write(request.out)
     figure = save_figure(
         class_weight_figure(booster.history_, booster.classes_.tolist()), request.out / "class-weights.png"
@@ -116,6 +114,16 @@ def _booster(request: FitRequest, splits: Splits) -> WorstClassBooster:
     theta = parse_theta(request.theta, request.data, splits, owner="fit")
     settings = {"theta": theta, "random_state": request.seed, **given}
     return WorstClassBooster(learner, **{**paper.get("booster", {}), **settings})
+
+
+def _check_offsets(request: FitRequest, splits: Splits) -> None:
+    """Refuse, before anything is trained, offsets that nothing could choose, and a goal without offsets."""
+    if request.offsets is not None and splits.val is None:
+        allowed = "left out for data without validation rows"
+        raise ParameterError("--offsets", "fit", allowed=allowed, got=request.data, hint="Give a file a --val-share.")
+    if request.offsets is None and request.offsets_goal is not None:
+        allowed = "left out without --offsets"
+        raise ParameterError("--offsets-goal", "fit", allowed=allowed, got=request.offsets_goal)
 
 
 def _with_offsets(
