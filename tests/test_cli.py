@@ -235,13 +235,17 @@ def test_a_network_of_one_s_own_is_named_by_its_module(tmp_path, monkeypatch, ca
     )
     fit = ["fit", "artificial-imbalanced", "--theta", "0.2", "--rounds", "2", "--max-test-rows", "50", "--quiet"]
     assert run([*fit, "--network", "my_networks:tiny", "--out", "model"]) in (0, 1)
-    assert run(["evaluate", "model", "artificial-imbalanced", "--max-test-rows", "50"]) == 2
-    assert "module=factory" in capsys.readouterr().err
-    assert (
-        run(["evaluate", "model", "artificial-imbalanced", "--max-test-rows", "50", "--network", "my_networks:tiny"])
-        == 0
-    )
-    assert "worst" in capsys.readouterr().out
+    some = ["model", "artificial-imbalanced", "--max-rows", "80"]
+    commands = [
+        ["evaluate", "model", "artificial-imbalanced", "--max-test-rows", "50"],
+        ["certify", *some, "--require", "0.1"],
+        ["abstain", *some, "--risk", "0.9", "--out", "careful"],
+    ]
+    for command in commands:
+        assert run(command) == 2
+        assert "--network" in capsys.readouterr().err
+        assert run([*command, "--network", "my_networks:tiny"]) in (0, 1)
+        assert "worst" in capsys.readouterr().out
     for wrong in ("my_networks:huge", "nowhere:tiny"):
         assert run([*fit, "--network", wrong, "--out", "other"]) == 2
         assert "package.module:callable" in capsys.readouterr().err

@@ -357,7 +357,7 @@ class TorchStore:
         if not isinstance(name, str) or name.startswith("callable "):
             raise ModelFormatError(
                 f"The model was trained with a network of your own ({name}), which is not stored with it. "
-                "Pass its factory: load_model(path, module=factory)."
+                "Pass its factory: load_model(path, module=factory), or --network package.module:callable."
             )
         return name
 

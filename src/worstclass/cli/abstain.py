@@ -15,12 +15,12 @@ from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.certificates.certificate import PROVEN
 from worstclass.cli.by_class import numbers_by_class
 from worstclass.cli.certify import CANNOT_BE_JUDGED_CODE, EXIT_CODES, HELD_OUT
-from worstclass.cli.learners import named_or_own
-from worstclass.cli.sources import at_most, first_part, is_named, load_parts
+from worstclass.cli.models import read_model
+from worstclass.cli.sources import Drawn, draw_part, is_named, load_parts
 from worstclass.data.registry import named_dataset
 from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.experiments.run import Provenance
-from worstclass.persistence import load_model, save_model
+from worstclass.persistence import save_model
 
 OWNER = "abstain"
 #: margins, as the command line calls them
@@ -53,15 +53,13 @@ def abstain_command(request: AbstainRequest) -> int:
 
     A rule that the model has already is replaced, by rows that neither chose nor proved it.
     """
-    network = None if request.network is None else named_or_own(request.network)
-    loaded: Any = load_model(request.model, module=network, keep_in_memory=False)
+    loaded: Any = read_model(request.model, request.network)
     inside = loaded
     if isinstance(loaded, AbstainingClassifier):
         inside = loaded.estimator_
         inside.row_hashes_ = loaded.row_hashes_
     parts = load_parts(request.data, request.target, inside.classes_, seed=request.seed, owner=OWNER, **request.reading)
-    name, rows = first_part(parts, HELD_OUT, request.data)
-    part = at_most(rows, request.max_rows, request.seed) if is_named(request.data) else rows
+    drawn = draw_part(parts, HELD_OUT, request.data, request.max_rows, request.seed)
     model = AbstainingClassifier(
         inside,
         _limits(request, inside.classes_.tolist()),
@@ -75,12 +73,11 @@ def abstain_command(request: AbstainRequest) -> int:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnmetBoundWarning)  # the certificate tells it
-        model.fit(part.X, part.y)
+        model.fit(drawn.part.X, drawn.part.y)
     request.out.mkdir(parents=True, exist_ok=True)
     save_model(model, request.out)
-    where = {"part": name, "rows": len(part), "available": len(rows)}
-    file = _write(request, model, where)
-    _show(request, model.certificate_, where, file)
+    file = _write(request, model, drawn)
+    _show(request, model.certificate_, drawn, file)
     return EXIT_CODES.get(model.certificate_.verdict, CANNOT_BE_JUDGED_CODE)
 
 
@@ -94,8 +91,9 @@ def _limits(request: AbstainRequest, classes: list[Any]) -> float | dict[Any, fl
     )
 
 
-def _write(request: AbstainRequest, model: AbstainingClassifier, where: dict[str, Any]) -> Path:
+def _write(request: AbstainRequest, model: AbstainingClassifier, drawn: Drawn) -> Path:
     """Write certificate.json: the certificate, and what made it."""
+    where = {"part": drawn.name, "rows": len(drawn.part), "available": drawn.available}
     values = {
         **model.certificate_.to_dict(),
         "model": request.model.name,
@@ -116,16 +114,13 @@ def _write(request: AbstainRequest, model: AbstainingClassifier, where: dict[str
     return file
 
 
-def _show(request: AbstainRequest, certificate: RiskCertificate, where: dict[str, Any], file: Path) -> None:
+def _show(request: AbstainRequest, certificate: RiskCertificate, drawn: Drawn, file: Path) -> None:
     if request.as_json:
         typer.echo(file.read_text(encoding="utf-8"), nl=False)
         return
-    count = (
-        f"{where['rows']:,} of {where['available']:,}" if where["rows"] < where["available"] else f"{where['rows']:,}"
-    )
     typer.echo(
-        f"{count} rows of {Path(request.data).name}, part: {where['part']}; {certificate.n_choosing:,} chose when to "
-        f"answer, {certificate.n_rows:,} prove"
+        f"{drawn.count} rows of {Path(request.data).name}, part: {drawn.name}; {certificate.n_choosing:,} chose when "
+        f"to answer, {certificate.n_rows:,} prove"
     )
     typer.echo(str(certificate))
     if certificate.verdict != PROVEN:

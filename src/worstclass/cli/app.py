@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -15,6 +14,41 @@ import typer
 
 from worstclass._version import __version__
 from worstclass.cli.datasets import datasets_app
+from worstclass.cli.options import (
+    BatchSize,
+    Data,
+    Delta,
+    Extend,
+    Force,
+    Gamma,
+    ImageSize,
+    Json,
+    LearningRate,
+    Margin,
+    MaxEpochs,
+    MaxRows,
+    MaxTestRows,
+    ModelFolder,
+    Network,
+    OffsetGoal,
+    OffsetScores,
+    OwnNetwork,
+    Patience,
+    Quiet,
+    Root,
+    Rounds,
+    RoundStart,
+    RowWeights,
+    Seed,
+    SelectBy,
+    SelectOn,
+    SkipCorrupt,
+    Target,
+    TestShare,
+    Thresholds,
+    Way,
+    Weighting,
+)
 from worstclass.exceptions import WorstClassError
 
 #: exit code after Ctrl-C
@@ -29,53 +63,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(datasets_app, name="datasets")
-
-
-class Weighting(StrEnum):
-    """How class weights become row weights."""
-
-    PER_CLASS_MEAN = "per-class-mean"
-    PER_INSTANCE = "per-instance"
-
-
-class Start(StrEnum):
-    """Weights of the network at the start of a round."""
-
-    FRESH = "fresh"
-    SAME = "same"
-    WARM = "warm"
-
-
-class OffsetScores(StrEnum):
-    """What decision offsets are added to."""
-
-    AUTO = "auto"
-    MEAN = "mean"
-    VOTE = "vote"
-
-
-class OffsetGoal(StrEnum):
-    """What decision offsets are for."""
-
-    WORST = "worst"
-    FLOORS = "floors"
-
-
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="A data set's name (see: worstclass datasets), or the path of a CSV, Parquet or npz file or a "
-        "folder of images."
-    ),
-]
-Target = Annotated[str | None, typer.Option(help="Column of the labels, for a table.")]
-Root = Annotated[Path | None, typer.Option(help="Folder with the files of named data sets (WORSTCLASS_DATA).")]
-OwnNetwork = Annotated[
-    str | None, typer.Option("--network", help="package.module:callable of a model trained with a network of your own.")
-]
-ImageSize = Annotated[int | None, typer.Option(help="Bring images to this many pixels a side.", min=1)]
-SkipCorrupt = Annotated[bool, typer.Option("--skip-corrupt", help="Leave out images that cannot be read.")]
-Seed = Annotated[int, typer.Option(help="Fixes everything random.", min=0)]
 
 
 def _version(wanted: bool) -> None:
@@ -105,25 +92,21 @@ def fit(
     root: Root = None,
     image_size: ImageSize = None,
     skip_corrupt: SkipCorrupt = False,
-    network: Annotated[
-        str | None, typer.Option(help="Train this network (mlp, cnn-small, ...), not the data's default.")
-    ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Edge beyond one half that each round must reach.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Number of rounds T.", min=1)] = None,
-    extend: Annotated[int | None, typer.Option(help="Rounds that may be added after T (default: T).", min=0)] = None,
-    max_epochs: Annotated[int | None, typer.Option(help="Passes a round at the most.", min=1)] = None,
-    patience: Annotated[
-        int | None, typer.Option(help="Passes without progress before a round is given up.", min=1)
-    ] = None,
-    weighting: Annotated[Weighting, typer.Option(help="Row weights.")] = Weighting.PER_CLASS_MEAN,
-    start: Annotated[Start | None, typer.Option(help="Network weights at the start of a round (fresh).")] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate of the network.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Rows a step of the network.", min=1)] = None,
+    network: Network = None,
+    gamma: Gamma = None,
+    rounds: Rounds = None,
+    extend: Extend = None,
+    max_epochs: MaxEpochs = None,
+    patience: Patience = None,
+    weighting: RowWeights = Weighting.PER_CLASS_MEAN,
+    start: RoundStart = None,
+    lr: LearningRate = None,
+    batch_size: BatchSize = None,
     val_share: Annotated[
         float | None, typer.Option(help="Share of a file's rows that chooses the prefix of the vote; none by default.")
     ] = None,
-    test_share: Annotated[float, typer.Option(help="Share of a file's rows that is only tested on.")] = 0.2,
-    max_test_rows: Annotated[int, typer.Option(help="Test on at most so many rows.", min=1)] = 10_000,
+    test_share: TestShare = 0.2,
+    max_test_rows: MaxTestRows = 10_000,
     offsets: Annotated[
         OffsetScores | None,
         typer.Option(
@@ -139,7 +122,7 @@ def fit(
         ),
     ] = None,
     seed: Seed = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Boost until every class meets the floor; write the model, run.json and a report."""
     from worstclass.cli.fit import FitRequest, fit_command
@@ -174,7 +157,7 @@ def fit(
 
 @app.command()
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    model: ModelFolder,
     data: Data,
     target: Target = None,
     network: OwnNetwork = None,
@@ -185,7 +168,7 @@ def evaluate(
         int, typer.Option(help="Test on at most so many rows of a named data set.", min=1)
     ] = 10_000,
     seed: Seed = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Report the error of every class on a data set's test rows, or on all rows of a file."""
     from worstclass.cli.evaluate import evaluate_command
@@ -204,23 +187,22 @@ def evaluate(
 
 @app.command()
 def certify(
-    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    model: ModelFolder,
     data: Data,
     target: Target = None,
+    network: OwnNetwork = None,
     root: Root = None,
     image_size: ImageSize = None,
     skip_corrupt: SkipCorrupt = False,
-    delta: Annotated[float, typer.Option(help="Probability with which the promise may fail.")] = 0.05,
+    delta: Delta = 0.05,
     require: Annotated[
         list[str] | None,
         typer.Option(help="Accuracy floor to prove: 0.8, or class=0.95 (repeat it; a number alone is for the rest)."),
     ] = None,
-    max_rows: Annotated[int, typer.Option(help="Use at most so many rows of a named data set.", min=1)] = 10_000,
+    max_rows: MaxRows = 10_000,
     seed: Seed = 0,
-    force: Annotated[
-        bool, typer.Option("--force", help="Go on although the model was trained on some of the rows.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Prove that every class meets its floor, on held-out rows: those of DATA's cal part, else its test part, else all.
 
@@ -234,6 +216,7 @@ def certify(
         model,
         data,
         target=target,
+        network=network,
         reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},
         delta=delta,
         require=require or [],
@@ -248,7 +231,7 @@ def certify(
 
 @app.command()
 def offsets(
-    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    model: ModelFolder,
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the model with offsets; may be that of the model.")],
     scores: Annotated[
@@ -272,9 +255,7 @@ def offsets(
     ] = None,
     test_share: Annotated[float, typer.Option(help="As it was given to fit; with --val-share.")] = 0.2,
     seed: Seed = 0,
-    force: Annotated[
-        bool, typer.Option("--force", help="Go on although the model was trained on some of the rows.")
-    ] = False,
+    force: Force = False,
 ) -> None:
     """Tune decision offsets of a model on held-out rows: DATA's validation part, or all rows of a file.
 
@@ -300,24 +281,9 @@ def offsets(
         raise typer.Exit(1)
 
 
-class Thresholds(StrEnum):
-    """Which margin an answer has to exceed."""
-
-    COMMON = "common"
-    BY_ANSWER = "by-answer"
-
-
-class Margin(StrEnum):
-    """The margin of an answer."""
-
-    AUTO = "auto"
-    MEAN = "mean"
-    OWN = "own"
-
-
 @app.command()
 def abstain(
-    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    model: ModelFolder,
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the model that abstains; may be that of the model.")],
     risk: Annotated[
@@ -327,7 +293,7 @@ def abstain(
             "alone is for the rest; 1 asks for nothing)."
         ),
     ] = None,
-    delta: Annotated[float, typer.Option(help="Probability with which the promise may fail.")] = 0.05,
+    delta: Delta = 0.05,
     margin: Annotated[
         Margin,
         typer.Option(
@@ -344,12 +310,10 @@ def abstain(
     image_size: ImageSize = None,
     skip_corrupt: SkipCorrupt = False,
     network: OwnNetwork = None,
-    max_rows: Annotated[int, typer.Option(help="Use at most so many rows of a named data set.", min=1)] = 10_000,
+    max_rows: MaxRows = 10_000,
     seed: Seed = 0,
-    force: Annotated[
-        bool, typer.Option("--force", help="Go on although the model was trained on some of the rows.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Let a model answer only where it is proven to be right often enough in every class; write it so.
 
@@ -380,13 +344,6 @@ def abstain(
         raise typer.Exit(code)
 
 
-class SelectOn(StrEnum):
-    """The validation error that chooses."""
-
-    WORST = "worst"
-    AVERAGE = "average"
-
-
 @app.command()
 def compare(
     data: Data,
@@ -401,7 +358,7 @@ def compare(
         str | None,
         typer.Option(help="What each training may spend: epochs=N, seconds=S, or both (epochs=1,seconds=1)."),
     ] = None,
-    select_on: Annotated[SelectOn, typer.Option(help="The validation error that chooses.")] = SelectOn.WORST,
+    select_on: SelectBy = SelectOn.WORST,
     theta: Annotated[
         list[str] | None,
         typer.Option(help="Accuracy floor for the methods that have one: 0.8, or class=0.95 (repeat it)."),
@@ -417,10 +374,10 @@ def compare(
     val_share: Annotated[
         float | None, typer.Option(help="Share of a file's rows that chooses; 0.2 by default.")
     ] = None,
-    test_share: Annotated[float, typer.Option(help="Share of a file's rows that is only tested on.")] = 0.2,
-    max_test_rows: Annotated[int, typer.Option(help="Test on at most so many rows.", min=1)] = 10_000,
+    test_share: TestShare = 0.2,
+    max_test_rows: MaxTestRows = 10_000,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Run again what the folder has.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train every method under the same rules; an interrupted comparison goes on where it was."""
     from worstclass.cli.compare import CompareRequest, compare_command
@@ -448,15 +405,6 @@ def compare(
         raise typer.Exit(1)
 
 
-class Way(StrEnum):
-    """How theta is chosen."""
-
-    GRID = "grid"
-    BASELINE = "baseline"
-    GOAL = "goal"
-    BEST = "best"
-
-
 @app.command()
 def theta(
     data: Data,
@@ -479,25 +427,21 @@ def theta(
     baseline: Annotated[
         str | None, typer.Option(help="A method's name (worstclass methods), or a worst-class error: ce, 0.35.")
     ] = None,
-    select_on: Annotated[SelectOn, typer.Option(help="The validation error that chooses.")] = SelectOn.WORST,
+    select_on: SelectBy = SelectOn.WORST,
     target: Target = None,
     root: Root = None,
     image_size: ImageSize = None,
     skip_corrupt: SkipCorrupt = False,
-    network: Annotated[
-        str | None, typer.Option(help="Train this network (mlp, cnn-small, ...), not the data's default.")
-    ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Edge beyond one half that each round must reach.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Number of rounds T.", min=1)] = None,
-    extend: Annotated[int | None, typer.Option(help="Rounds that may be added after T (default: T).", min=0)] = None,
-    patience: Annotated[
-        int | None, typer.Option(help="Passes without progress before a round is given up.", min=1)
-    ] = None,
-    max_epochs: Annotated[int | None, typer.Option(help="Passes a round at the most.", min=1)] = None,
-    weighting: Annotated[Weighting, typer.Option(help="Row weights.")] = Weighting.PER_CLASS_MEAN,
-    start: Annotated[Start | None, typer.Option(help="Network weights at the start of a round (fresh).")] = None,
-    lr: Annotated[float | None, typer.Option(help="Learning rate of the network.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Rows a step of the network.", min=1)] = None,
+    network: Network = None,
+    gamma: Gamma = None,
+    rounds: Rounds = None,
+    extend: Extend = None,
+    patience: Patience = None,
+    max_epochs: MaxEpochs = None,
+    weighting: RowWeights = Weighting.PER_CLASS_MEAN,
+    start: RoundStart = None,
+    lr: LearningRate = None,
+    batch_size: BatchSize = None,
     budget: Annotated[
         str | None, typer.Option(help="What each fit may spend: epochs=N, seconds=S, or both (epochs=1,seconds=1).")
     ] = None,
@@ -507,10 +451,10 @@ def theta(
     full: Annotated[bool, typer.Option("--full", help="Run every candidate of a grid to its end.")] = False,
     resolution: Annotated[float | None, typer.Option(help="How finely floors are told apart (goal, best).")] = None,
     val_share: Annotated[float, typer.Option(help="Share of the rows that chooses, where none are set apart.")] = 0.2,
-    test_share: Annotated[float, typer.Option(help="Share of a file's rows that is only tested on.")] = 0.2,
-    max_test_rows: Annotated[int, typer.Option(help="Test on at most so many rows.", min=1)] = 10_000,
+    test_share: TestShare = 0.2,
+    max_test_rows: MaxTestRows = 10_000,
     seed: Seed = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Choose the accuracy floor on validation rows; write the model fitted at it, and theta.json.
 
@@ -552,7 +496,7 @@ def theta(
 
 @app.command()
 def methods(
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """List the methods that can be compared, one line each."""
     from worstclass.cli.methods import methods_command

@@ -14,11 +14,11 @@ from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.certificates.certificate import NOT_PROVEN, PROVEN, Certificate
 from worstclass.certificates.held_out import certify
 from worstclass.cli.by_class import numbers_by_class
-from worstclass.cli.sources import at_most, first_part, is_named, load_parts
+from worstclass.cli.models import read_model
+from worstclass.cli.sources import draw_part, is_named, load_parts
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import ALL
 from worstclass.exceptions import ParameterError
-from worstclass.persistence import load_model
 
 #: exit codes by verdict; 2 also stands for bad input
 EXIT_CODES = {PROVEN: 0, NOT_PROVEN: 1}
@@ -33,6 +33,7 @@ def certify_command(
     data: str,
     *,
     target: str | None,
+    network: str | None,
     reading: dict[str, Any],
     delta: float,
     require: Sequence[str],
@@ -45,24 +46,23 @@ def certify_command(
 
     Of a model that abstains, its own limits are proven where no floor is asked for.
     """
-    booster = load_model(model, keep_in_memory=False)
+    booster = read_model(model, network)
     own_limits = booster if isinstance(booster, AbstainingClassifier) and not require else None
     class_names = named_dataset(data).class_names if is_named(data) else ()
     floors = parse_require(require, booster.classes_.tolist(), class_names) if own_limits is None else None
     parts = load_parts(data, target, booster.classes_, seed=seed, owner="certify", **reading)
-    name, rows = first_part(parts, HELD_OUT, data)
-    part = at_most(rows, max_rows, seed) if is_named(data) else rows
+    drawn = draw_part(parts, HELD_OUT, data, max_rows, seed)
+    X, y = drawn.part.X, drawn.part.y
     certificate: Certificate | RiskCertificate
     if own_limits is not None:
-        certificate = own_limits.certify(part.X, part.y, delta=delta, force=force)
+        certificate = own_limits.certify(X, y, delta=delta, force=force)
     else:
-        certificate = certify(booster, part.X, part.y, delta=delta, require=floors, force=force)
+        certificate = certify(booster, X, y, delta=delta, require=floors, force=force)
     if as_json:
-        where = {"model": str(model), "data": Path(data).name, "part": name, "available": len(rows), "seed": seed}
-        typer.echo(json.dumps({**certificate.to_dict(), **where}, indent=1))
+        rows = {"data": Path(data).name, "part": drawn.name, "available": drawn.available}
+        typer.echo(json.dumps({**certificate.to_dict(), "model": str(model), **rows, "seed": seed}, indent=1))
     else:
-        count = f"{len(part):,} of {len(rows):,}" if len(part) < len(rows) else f"{len(rows):,}"
-        typer.echo(f"{count} rows of {Path(data).name}, part: {name}")
+        typer.echo(f"{drawn.count} rows of {Path(data).name}, part: {drawn.name}")
         typer.echo(str(certificate))
     return EXIT_CODES.get(certificate.verdict or "", CANNOT_BE_JUDGED_CODE)
 

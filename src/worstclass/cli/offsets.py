@@ -12,8 +12,7 @@ from rich.console import Console
 
 from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.cli.evaluate import in_order
-from worstclass.cli.learners import named_or_own
+from worstclass.cli.models import in_order, read_model
 from worstclass.cli.sources import first_part, load_parts, load_splits
 from worstclass.cli.thetas import parse_floors
 from worstclass.data.splits import ALL, Part
@@ -24,7 +23,7 @@ from worstclass.floors import Floors
 from worstclass.labels import known_labels
 from worstclass.metrics import ClassReport, class_report
 from worstclass.offsets.estimator import WorstClassOffsets
-from worstclass.persistence import load_model, save_model
+from worstclass.persistence import save_model
 
 OWNER = "offsets"
 #: what offsets are added to, as the command line calls it
@@ -56,8 +55,7 @@ def offsets_command(request: OffsetsRequest) -> bool:
     answers without these offsets.
     """
     console = Console()
-    network = None if request.network is None else named_or_own(request.network)
-    loaded: Any = load_model(request.model, module=network, keep_in_memory=False)
+    loaded: Any = read_model(request.model, request.network)
     if isinstance(loaded, AbstainingClassifier):
         loaded = loaded.estimator_
     booster = loaded.estimator_ if isinstance(loaded, WorstClassOffsets) else loaded

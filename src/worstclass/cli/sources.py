@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,34 @@ def load_parts(
         splits = splits.with_names()
     parts = {"train": splits.train, "val": splits.val, "cal": splits.cal, "test": splits.test}
     return {name: part for name, part in parts.items() if part is not None}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows that a command works on.
+
+    Attributes
+    ----------
+    name : of the part of the data that they are from.
+    part : the rows.
+    available : how many the part has.
+    """
+
+    name: str
+    part: Part
+    available: int
+
+    @property
+    def count(self) -> str:
+        """How many there are, in words."""
+        n_rows = len(self.part)
+        return f"{n_rows:,} of {self.available:,}" if n_rows < self.available else f"{n_rows:,}"
+
+
+def draw_part(parts: dict[str, Part], wanted: Sequence[str], data: str, max_rows: int, seed: int) -> Drawn:
+    """Return the first of the wanted parts that is there; of a named data set at most so many of its rows."""
+    name, rows = first_part(parts, wanted, data)
+    return Drawn(name, at_most(rows, max_rows, seed) if is_named(data) else rows, len(rows))
 
 
 def first_part(parts: dict[str, Part], wanted: Sequence[str], data: str) -> tuple[str, Part]:
