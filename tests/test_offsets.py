@@ -310,8 +310,8 @@ class TestEstimator:
         fitted = LogisticRegression().fit(X, y)
         model = WorstClassOffsets(fitted, cv="prefit").fit(X_held, y_held)
         assert model.estimator_ is fitted
-        found = best_offsets(np.log(fitted.predict_proba(X_held)), np.unique(y_held, return_inverse=True)[1])
-        assert (model.offsets_ == found.offsets).all()
+        scores, index = np.log(fitted.predict_proba(X_held)), np.unique(y_held, return_inverse=True)[1]
+        assert (model.offsets_ == best_offsets(scores, index, slack=0.0).offsets).all()
 
     def test_validation_rows_choose_and_go_to_a_classifier_that_takes_them(self, halves):
         (X, y), (X_val, y_val) = halves

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
@@ -36,8 +37,10 @@ class OffsetsCard(pydantic.BaseModel):
     theta_per_class: bool
     #: None stands for a splitter, which is not kept
     cv: int | float | Literal["prefit"] | None
+    slack: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)] | Literal["auto"] | None = None
     refit: bool
     random_state: int | None
+    least_worst_error: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None
     optimal: bool
     totals: list[Count]
     correct_before: list[Count]
@@ -64,6 +67,7 @@ class OffsetsCard(pydantic.BaseModel):
         after, before = model.validation_report_, model.validation_report_before_
         floors = None if model.theta is None else Floors.from_theta(model.theta, labels)
         values: dict[str, Any] = {"fitted_scores": model.scores_, "scores": model.scores, "cv": _kept_cv(model.cv)}
+        values["slack"] = float(model.slack) if isinstance(model.slack, numbers.Real) else model.slack
         return cls(
             **values,
             offsets=model.offsets_.tolist(),
@@ -71,6 +75,7 @@ class OffsetsCard(pydantic.BaseModel):
             theta_per_class=isinstance(model.theta, Mapping),
             refit=bool(model.refit),
             random_state=int(model.random_state) if isinstance(model.random_state, int | np.integer) else None,
+            least_worst_error=model.least_worst_error_,
             optimal=model.optimal_,
             totals=[row.total for row in _in_order(after, labels)],
             correct_before=[row.correct for row in _in_order(before, labels)],
@@ -91,7 +96,13 @@ class OffsetsCard(pydantic.BaseModel):
             theta = dict(zip(labels, floors, strict=True)) if self.theta_per_class else floors[0]
         cv = "prefit" if self.cv is None else self.cv
         model = WorstClassOffsets(
-            booster, theta, cv=cv, scores=self.scores, refit=self.refit, random_state=self.random_state
+            booster,
+            theta,
+            cv=cv,
+            scores=self.scores,
+            slack=self.slack,
+            refit=self.refit,
+            random_state=self.random_state,
         )
         try:
             model.scores_ = resolve_kind(booster, self.fitted_scores, owner="load_model")
@@ -102,6 +113,7 @@ class OffsetsCard(pydantic.BaseModel):
         model._adopt(booster, booster.classes_)
         model.row_hashes_ = row_hashes
         counts = (np.array(values, dtype=np.int64) for values in (self.totals, self.correct_before, self.correct))
+        model.least_worst_error_ = self.least_worst_error
         model._settle(np.array(self.offsets, dtype=np.float64), self.optimal, *counts)
         return model
 

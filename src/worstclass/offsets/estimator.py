@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Mapping
 from typing import Any, Self
@@ -32,8 +33,9 @@ class WorstClassOffsets(WrappedClassifier):
 
     The offsets, one a class, are found on rows that the classifier was not trained on: by cross-validation, after which
     the classifier is trained on all rows; or on rows held out by you. Without floors the worst-class error on those
-    rows is as small as offsets can make it, exactly and for any number of classes; with floors, each class meets its
-    floor with few wrong rows in all, or, where no offsets do that, the largest shortfall is as small as possible.
+    rows is as small as offsets can make it, or, as ``slack`` has it, within a standard error of that; how small that
+    is, is found exactly for any number of classes. With floors, each class meets its floor with few wrong rows in all,
+    or, where no offsets do that, the largest shortfall is as small as possible.
 
     Parameters
     ----------
@@ -48,21 +50,25 @@ class WorstClassOffsets(WrappedClassifier):
         ``"mean-proba"``: logarithms of a booster's ``mean_proba``. ``"decision"``: ``decision_function``. ``"auto"``:
         ``"mean-proba"`` of a booster whose members give probabilities, else ``"log-proba"`` where there are
         probabilities, else ``"decision"``.
+    slack : how near to the least worst-class error the offsets stay, in standard errors of that error. The very least
+        often rests on a row or two of a small class; of the offsets near it, those of the least smoothed errors serve
+        other rows better. ``"auto"``: 0 for two classes, 1 for more. None: counts alone, so that the least worst-class
+        error comes first, and the fewest wrong rows second. Without effect where there are floors.
     refit : train the estimator on all rows after cross-validation. False keeps that of the fold, of which there must
         be one then. Without effect for ``"prefit"`` and with ``X_val``.
     random_state : seed for drawing folds. None: folds take the rows in their order.
 
     Attributes
     ----------
-    offsets_ : one a class, shape (K,). Only their differences matter; 0 for a class that was not moved, and 0 for all
-        where no offsets are better than none.
+    offsets_ : one a class, shape (K,). Only their differences matter; 0 for all where no offsets are better than none.
+    least_worst_error_ : the least worst-class error that offsets can have on the held-out rows; None with floors.
     classes_ : the classes, sorted.
     estimator_ : the fitted classifier.
     scores_ : which scores are used.
     validation_report_ : class-wise errors with offsets on the held-out rows that chose them, so they flatter a little.
     validation_report_before_ : the same without offsets, by the same scores. The worst class is never better there.
-    optimal_ : whether it is proven that no offsets have a smaller worst-class error (or largest shortfall) on these
-        rows.
+    optimal_ : whether it is proven that no offsets have a smaller worst-class error than ``least_worst_error_`` (or a
+        smaller largest shortfall) on these rows.
     theta_ : the floor of each class; None without floors.
     floors_met_ : whether every class meets its floor on the held-out rows; None without floors.
     shortfall_ : for each class that misses its floor, how many more held-out rows would have to be right.
@@ -94,6 +100,7 @@ class WorstClassOffsets(WrappedClassifier):
         *,
         cv: Any = 5,
         scores: str = "auto",
+        slack: float | str | None = "auto",
         refit: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -101,6 +108,7 @@ class WorstClassOffsets(WrappedClassifier):
         self.theta = theta
         self.cv = cv
         self.scores = scores
+        self.slack = slack
         self.refit = refit
         self.random_state = random_state
 
@@ -159,6 +167,7 @@ class WorstClassOffsets(WrappedClassifier):
         self._check_estimator()
         if not isinstance(self.refit, bool | np.bool_):
             raise ParameterError("refit", OWNER, allowed="True or False", got=self.refit)
+        self._slack(2)
         return resolve_kind(self.estimator, self.scores, owner=OWNER)
 
     def _cross_validated(self, X: Any, labels: Labels, options: dict[str, Any], kind: str) -> tuple[Any, HeldOut]:
@@ -175,6 +184,17 @@ class WorstClassOffsets(WrappedClassifier):
             return last, held_out
         return clone(self.estimator).fit(X, labels.classes[labels.index], **options), held_out
 
+    def _slack(self, n_classes: int) -> float | None:
+        if isinstance(self.slack, str) and self.slack == "auto":
+            return 1.0 if n_classes > 2 else 0.0
+        if self.slack is None:
+            return None
+        number = isinstance(self.slack, numbers.Real) and not isinstance(self.slack, bool)
+        if not number or not 0 <= float(self.slack) < np.inf:
+            allowed = "a number of standard errors from 0 on, 'auto', or None"
+            raise ParameterError("slack", OWNER, allowed=allowed, got=self.slack)
+        return float(self.slack)
+
     def _floors(self, classes: npt.NDArray[Any]) -> Floors | None:
         return None if self.theta is None else Floors.from_theta(self.theta, classes, owner=OWNER)
 
@@ -183,12 +203,13 @@ class WorstClassOffsets(WrappedClassifier):
         K, floors = len(self.classes_), self._floors(self.classes_)
         totals = np.bincount(held_out.target, minlength=K)
         quota = None if floors is None else floors.vote_quota(totals)
-        found = best_offsets(held_out.scores, held_out.target, quota)
+        found = best_offsets(held_out.scores, held_out.target, quota, self._slack(K) if floors is None else None)
         correct = [
             count_correct(held_out.target, (held_out.scores + offsets).argmax(axis=1), K)
             for offsets in (np.zeros(K), found.offsets)
         ]
         self._settle(found.offsets, found.proven, totals, *correct)
+        self.least_worst_error_ = found.least if floors is None else None
         if self.shortfall_:
             message = _missed_floors(self.shortfall_, self.validation_report_, found)
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)

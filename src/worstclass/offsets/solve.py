@@ -11,6 +11,7 @@ from worstclass.offsets.descent import descend, starts
 from worstclass.offsets.feasibility import least_shortfall
 from worstclass.offsets.potentials import FloatArray, max_cycle_mean, nearest_to_zero
 from worstclass.offsets.problem import Merit, OffsetProblem
+from worstclass.offsets.smooth import steadier
 
 #: a share of the largest score: as far as this, offsets may always go into a cell that begins at zero
 NEAR = 2.0**-20
@@ -24,18 +25,23 @@ class Solution:
     ----------
     offsets : one a class; 0 for a class that need not be moved.
     merit : largest shortfall, rows missing to the quotas, wrong rows.
-    merit_of_zero : the same of zero offsets; never better.
-    proven : whether no offsets have a smaller largest shortfall. Always so but for scores that are tied to within 2^-40
-        of the largest, and where a question was left open after 1,000 policies.
+    merit_of_zero : the same of zero offsets; its largest shortfall is never smaller.
+    least : the least largest shortfall that any offsets were found to have.
+    proven : whether the least largest shortfall is known, and these offsets have it or are within the slack of it.
+        Always so but for scores that are tied to within 2^-40 of the largest, and where a question was left open after
+        1,000 policies.
     """
 
     offsets: FloatArray
     merit: Merit
     merit_of_zero: Merit
+    least: float
     proven: bool
 
 
-def best_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = None) -> Solution:
+def best_offsets(
+    scores: FloatArray, target: IntArray, quota: IntArray | None = None, slack: float | None = None
+) -> Solution:
     """Find offsets b for which ``argmax_k (score_k + b_k)`` serves the worst class best.
 
     In this order: the largest shortfall of a class, to its quota and as a share of its rows, is as small as possible
@@ -49,6 +55,8 @@ def best_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     scores : shape (n, K), finite.
     target : class indices, shape (n,).
     quota : how many rows of each class should be right. None: all, so that the shortfall of a class is its error.
+    slack : None: as told. A number, for all rows as quota: instead of the fewest wrong rows, a small smoothed error,
+        with offsets whose largest error may exceed the least by so many of its standard errors (``smooth.py``).
 
     Examples
     --------
@@ -66,8 +74,12 @@ def best_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     merits = [problem.merit_of(offsets) for offsets in found]
     best = min(range(len(found)), key=lambda i: (merits[i], float(np.abs(found[i]).max())))
     if at_zero <= merits[best]:
-        return Solution(zero, at_zero, at_zero, first.proven)
-    return Solution(found[best], merits[best], at_zero, first.proven)
+        return Solution(zero, at_zero, at_zero, at_zero.worst, first.proven)
+    least_worst = merits[best].worst
+    if slack is None:
+        return Solution(found[best], merits[best], at_zero, least_worst, first.proven)
+    steady = steadier(problem, found[best], slack)
+    return Solution(steady, problem.merit_of(steady), at_zero, least_worst, first.proven)
 
 
 def placed(problem: OffsetProblem, offsets: FloatArray) -> FloatArray:
