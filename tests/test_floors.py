@@ -147,9 +147,20 @@ def test_unknown_class_is_refused_with_a_suggestion():
         Floors.from_theta({"a": 0.9, "other": 0.5}, ["a", "b"])
 
 
-def test_number_for_a_class_named_by_text_is_unknown():
-    with pytest.raises(UnknownNameError, match=r"Got 0 instead. Did you mean '0'\?"):
+def test_number_for_a_class_named_by_text_is_told_apart():
+    with pytest.raises(ParameterError, match=r"of which '0' is a text. Got 0 instead. Write '0' in place of 0"):
         Floors.from_theta({0: 0.9, "1": 0.5}, ["0", "1"])
+
+
+def test_capital_letters_are_no_hindrance_to_a_suggestion():
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'a'\?"):
+        Floors.from_theta({"A": 0.9, "others": 0.5}, ["a", "b"])
+
+
+def test_a_class_named_others_stands_for_itself():
+    assert Floors.from_theta({"a": 0.9, "others": 0.5}, ["a", "others"]).as_floats() == (0.9, 0.5)
+    with pytest.raises(ParameterError, match="'others' is a class here"):
+        Floors.from_theta({"others": 0.5}, ["a", "others"])
 
 
 def test_missing_class_is_named_and_others_offered():

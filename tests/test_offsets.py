@@ -6,6 +6,7 @@ import itertools
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from hypothesis import given, settings
@@ -23,7 +24,14 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from worstclass import TorchLearner, WorstClassBooster, WorstClassOffsets, certify, class_report, worst_class_scorer
-from worstclass.exceptions import DataError, ParameterError, UnknownNameError, UnknownOptionError, UnmetBoundWarning
+from worstclass.exceptions import (
+    DataError,
+    ParameterError,
+    ReusedRowsWarning,
+    UnknownNameError,
+    UnknownOptionError,
+    UnmetBoundWarning,
+)
 from worstclass.offsets.feasibility import meet_quotas
 from worstclass.offsets.line_search import best_along, best_for_each_class
 from worstclass.offsets.problem import Merit, OffsetProblem
@@ -158,6 +166,7 @@ class TestTwoClasses:
     )
     def test_every_cut_is_tried(self, values, data):
         target = data.draw(hnp.arrays(np.int64, len(values), elements=st.integers(0, 1)))
+        target[:2] = 0, 1
         totals = np.bincount(target, minlength=2)
         found = best_offsets(np.column_stack([np.zeros(len(values)), values * 1.0]), target)
         merits = []
@@ -245,6 +254,7 @@ class TestInvariants:
     @settings(max_examples=60, deadline=None)
     @given(SCORES, TARGETS, st.integers(-8, 8))
     def test_a_constant_changes_nothing(self, scores, target, constant):
+        target[:3] = 0, 1, 2
         found = best_offsets(scores, target)
         rows = OffsetProblem.of(scores, target)
         assert rows.merit_of(found.offsets + constant) == found.merit
@@ -311,7 +321,7 @@ class TestEstimator:
         model = WorstClassOffsets(fitted, cv="prefit").fit(X_held, y_held)
         assert model.estimator_ is fitted
         scores, index = np.log(fitted.predict_proba(X_held)), np.unique(y_held, return_inverse=True)[1]
-        assert (model.offsets_ == best_offsets(scores, index, slack=0.0).offsets).all()
+        assert (model.offsets_ == best_offsets(scores, index, slack=1.0).offsets).all()
 
     def test_validation_rows_choose_and_go_to_a_classifier_that_takes_them(self, halves):
         (X, y), (X_val, y_val) = halves
@@ -451,7 +461,8 @@ class TestEstimator:
         X = rng.normal(size=(120, 2)) + 2 * np.column_stack([y == "b", y == "c"])
         groups = np.where(y == "c", 0, np.arange(120) % 3)  # all rows of c are held out together
         folds = list(GroupKFold(3).split(X, y, groups))
-        model = WorstClassOffsets(LogisticRegression(), cv=folds).fit(X, y)
+        with pytest.warns(UnmetBoundWarning, match=r"no held-out row of \['c'\]"):
+            model = WorstClassOffsets(LogisticRegression(), cv=folds).fit(X, y)
         assert model.validation_report_.absent == ("c",)
         assert sum(row.total for row in model.validation_report_.rows) == 80
         assert model.classes_.tolist() == ["a", "b", "c"]
@@ -461,7 +472,7 @@ class TestEstimator:
         (X, y), (X_held, y_held) = halves
         kept = y_held != "rarest"
         fitted = GaussianNB().fit(X, y)
-        with pytest.warns(UnmetBoundWarning, match=r"floors of \['rarest'\] are met is not known"):
+        with pytest.warns(UnmetBoundWarning, match=r"held-out row of \['rarest'\].*floors are met is not known"):
             model = WorstClassOffsets(fitted, 0.1, cv="prefit").fit(X_held[kept], y_held[kept])
         assert model.floors_met_ is False
         assert model.shortfall_ == {}
@@ -477,6 +488,57 @@ class TestEstimator:
             certify(prefit, np.concatenate([X, X_held]), np.concatenate([y, y_held]))
         unknown = WorstClassOffsets(GaussianNB().fit(X, y), cv="prefit").fit(X_held, y_held)
         assert certify(unknown, X, y).n_reused is None
+        with pytest.raises(DataError, match="trained or validated on 600 of the 600"):
+            certify(unknown, X_held, y_held)  # which rows trained it is not known, but these chose
+
+    @pytest.mark.parametrize("theta", [None, 0.1])
+    def test_a_class_that_nobody_can_judge_is_not_lowered(self, halves, theta):
+        (X, y), (X_held, y_held) = halves
+        kept = y_held != "rarest"
+        fitted = LogisticRegression().fit(X, y)
+        with pytest.warns(UnmetBoundWarning, match=r"no held-out row of \['rarest'\]"):
+            model = WorstClassOffsets(fitted, theta, cv="prefit").fit(X_held[kept], y_held[kept])
+        offsets = dict(zip(model.classes_, model.offsets_, strict=True))
+        assert offsets["rarest"] == 0 == pytest.approx(sum(offsets.values()))
+        assert not model.optimal_
+        before, after = model.validation_report_before_, model.validation_report_
+        assert after.worst_error <= before.worst_error
+
+    def test_rows_of_one_class_alone_move_nothing(self, halves):
+        (X, y), (X_held, y_held) = halves
+        kept = y_held == "common"
+        with pytest.warns(UnmetBoundWarning, match="no held-out row"):
+            model = WorstClassOffsets(LogisticRegression().fit(X, y), cv="prefit").fit(X_held[kept], y_held[kept])
+        assert (model.offsets_ == 0).all()
+
+    def test_rows_trained_on_choose_with_a_warning_and_validation_rows_without(self, halves):
+        (X, y), (X_val, y_val) = halves
+        booster = WorstClassBooster(DecisionTreeClassifier(max_depth=3), 0.2, n_rounds=3, random_state=0)
+        booster.fit(X, y, X_val, y_val)
+        with pytest.warns(ReusedRowsWarning, match="trained on 600 of the 600 rows that choose"):
+            WorstClassOffsets(booster, cv="prefit").fit(X, y)
+        with pytest.warns(ReusedRowsWarning, match="trained on 600 of the 600 rows that choose"):
+            WorstClassOffsets(LogisticRegression()).fit(X, y, X, y)
+        WorstClassOffsets(booster, cv="prefit").fit(X_val, y_val)  # warnings are errors
+
+    def test_columns_in_another_order(self, halves):
+        (X, y), (X_held, y_held) = (
+            (pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]), y) for X, y in halves
+        )
+        fitted = LogisticRegression().fit(X, y)
+        ordered = WorstClassOffsets(fitted, cv="prefit").fit(X_held, y_held)
+        reordered = WorstClassOffsets(fitted, cv="prefit").fit(X_held[X_held.columns[::-1]], y_held)
+        assert (ordered.offsets_ == reordered.offsets_).all()
+
+    def test_labels_and_floors_of_another_type_are_told_apart(self, halves):
+        (X, y), (X_held, y_held) = halves
+        numbers = np.unique(y, return_inverse=True)[1]
+        with pytest.raises(ParameterError, match="Write 0 in place of '0'"):
+            WorstClassOffsets(LogisticRegression(), {"0": 0.5, "others": 0.3}).fit(X, numbers)
+        fitted = LogisticRegression().fit(X, numbers)
+        texts = np.unique(y_held, return_inverse=True)[1].astype(str)
+        with pytest.raises(DataError, match=r"y has the text '.' where the class is the number"):
+            WorstClassOffsets(fitted, cv="prefit").fit(X_held, texts)
 
 
 class TestBadInput:

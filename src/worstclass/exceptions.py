@@ -18,6 +18,7 @@
     WorstClassWarning (UserWarning)
     ├── UnmetEdgeWarning                   boosting ended early, the finished rounds are kept
     ├── UnmetBoundWarning                  the vote misses the training bound
+    ├── ReusedRowsWarning                  rows that choose have trained the model, so their errors say little
     └── BudgetSpentWarning                 passes or time were up; the finished rounds are kept
 
 Messages say which parameter, what is allowed, what came, and what to do.
@@ -139,6 +140,10 @@ class UnmetBoundWarning(WorstClassWarning):
     """The vote of the ensemble misses the training bound for at least one class."""
 
 
+class ReusedRowsWarning(WorstClassWarning):
+    """Rows that choose something have trained the model, so that its errors on them say little."""
+
+
 class BudgetSpentWarning(WorstClassWarning):
     """The budget of passes or time was spent before the rounds were done. The finished rounds are kept."""
 
@@ -151,8 +156,9 @@ def _rebuild_error(kind: type[WorstClassError], args: tuple[Any, ...], values: d
 
 
 def _suggestion(name: Any, options: list[str]) -> str:
-    near = difflib.get_close_matches(str(name), options, n=1, cutoff=0.5)
-    return f"Did you mean {near[0]!r}?" if near else ""
+    by_small_letters = {option.lower(): option for option in reversed(options)}
+    near = difflib.get_close_matches(str(name).lower(), by_small_letters, n=1, cutoff=0.5)
+    return f"Did you mean {by_small_letters[near[0]]!r}?" if near else ""
 
 
 def _shown(value: Any) -> str:

@@ -91,6 +91,12 @@ def which_seen(hashes: Hashes, seen: Hashes) -> npt.NDArray[np.bool_]:
     return np.asarray(seen[places] == hashes, dtype=np.bool_)
 
 
+def n_shared(X: Any, X_other: Any) -> int | None:
+    """Count the rows of the second that are among the first too; None where rows cannot be hashed."""
+    seen, hashes = seen_hashes(X), row_hashes(X_other)
+    return None if seen is None or hashes is None else int(which_seen(hashes, seen).sum())
+
+
 def _dataset_hashes(dataset: Any, read_items: bool) -> Hashes | None:
     if hasattr(dataset, "dataset") and hasattr(dataset, "indices"):  # a torch Subset
         of_all = _dataset_hashes(dataset.dataset, read_items=False)

@@ -22,12 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from worstclass.exceptions import ParameterError, UnknownNameError
+from worstclass.exceptions import ParameterError
+from worstclass.per_class import by_class
 
 IntArray = npt.NDArray[np.int64]
-
-#: the key of a mapping of floors that stands for every class not named
-OTHERS = "others"
 
 
 @dataclass(frozen=True)
@@ -54,23 +52,11 @@ class Floors:
     ) -> Floors:
         """Read one floor for all classes, or a mapping with one a class; errors name the parameter of the owner."""
         labels = np.asarray(classes).tolist()
-        names = {"owner": owner, "parameter": parameter}
-        if not isinstance(theta, Mapping):
-            return cls((exact_floor(theta, **names),) * len(labels))
-        given = {_plain(label): exact_floor(value, **names) for label, value in theta.items()}
-        for label in given:
-            if label not in labels and label != OTHERS:
-                raise UnknownNameError(parameter, owner, label, [*labels, OTHERS])
-        missing = [label for label in labels if label not in given]
-        if missing and (OTHERS not in given or OTHERS in labels):
-            raise ParameterError(
-                parameter,
-                owner,
-                allowed=f"one floor for every class when it is a mapping; without one: {missing}",
-                got=dict(theta),
-                hint=f"Name them, or give the rest a common floor with the key {OTHERS!r}.",
-            )
-        return cls(tuple(given[label] if label in given else given[OTHERS] for label in labels))
+
+        def read(value: Any) -> Fraction:
+            return exact_floor(value, owner=owner, parameter=parameter)
+
+        return cls(tuple(by_class(theta, labels, read, parameter=parameter, owner=owner, noun="floor")))
 
     def member_quota(self, totals: npt.ArrayLike) -> IntArray:
         """The least number of right answers a class with which a member meets the floor."""
@@ -112,7 +98,3 @@ def shortest_floor(floor: Fraction) -> float | Fraction:
     (0.8, Fraction(2, 3))
     """
     return float(floor) if Fraction(str(float(floor))) == floor else floor
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from worstclass.data.map_style import is_map_dataset, labels_of
 from worstclass.exceptions import DataError
 from worstclass.floors import IntArray
+from worstclass.per_class import kind, twin
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +53,23 @@ def known_labels(X: Any, y: Any, classes: npt.NDArray[Any], name: str = "y_val")
     index = {label: k for k, label in enumerate(classes.tolist())}
     unknown = sorted({str(label) for label in values.tolist() if label not in index})
     if unknown:
+        refuse_twins(values.tolist(), list(index), f"{name} has")
         raise DataError(
             f"{name} has labels that the training rows do not have: {unknown}. Known classes: {list(index)}. "
             "Train on rows of every class, or leave these rows out."
         )
     return Labels(classes, np.array([index[label] for label in values.tolist()], dtype=np.int64))
+
+
+def refuse_twins(labels: list[Any], classes: list[Any], who: str) -> None:
+    """Refuse labels that read like classes but are of another type, as "1" and 1."""
+    for label in dict.fromkeys(labels):
+        same = None if label in classes else twin(label, classes)
+        if same is not None:
+            raise DataError(
+                f"{who} the {kind(label)} {label!r} where the class is the {kind(same)} {same!r}. Make labels of one "
+                f"type: np.asarray(labels).astype({'str' if kind(same) == 'text' else 'float'})."
+            )
 
 
 def _label_array(X: Any, y: Any, name: str) -> npt.NDArray[Any]:

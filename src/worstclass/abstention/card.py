@@ -109,7 +109,7 @@ class AbstentionCard(pydantic.BaseModel):
                 f"abstention.json is for margin {self.fitted_margin!r}, which this model does not give. Save it again."
             ) from None
         model._adopt(inside, inside.classes_)
-        model.row_hashes_ = row_hashes
+        model._know_rows(row_hashes)
         model.risk_, model.abstain_label_ = tuple(self.risk), self.fitted_abstain_label
         model.thresholds_ = np.array([float(threshold) for threshold in self.fitted_thresholds])
         model.certificate_ = self._certificate()

@@ -17,10 +17,10 @@ from worstclass.abstention.limits import risk_limits
 from worstclass.abstention.margins import abstain_value, answers_and_margins, resolve_margin, with_abstentions
 from worstclass.abstention.report import ClassRisk, RiskReport, worst_first
 from worstclass.abstention.rules import THRESHOLDS, BoolArray, FloatArray, Judged, count_along, find_rule
-from worstclass.certificates.calibration import calibration_labels, columns_in_order, count_reuse, refuse_twins
+from worstclass.certificates.calibration import calibration_labels, count_reuse, known_rows
 from worstclass.certificates.requirement import check_delta
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.splits import take_rows
+from worstclass.data.splits import columns_in_order, take_rows
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError, UnmetBoundWarning
 from worstclass.fingerprints import seen_hashes
 from worstclass.floors import IntArray
@@ -74,7 +74,7 @@ class AbstainingClassifier(WrappedClassifier):
     certificate_ : the ``RiskCertificate`` of the rule that is used, by the proving rows; where none was proven, of the
         rule that the tests began with.
     abstain_label_ : what stands for no answer.
-    row_hashes_ : fingerprints of all rows seen, so that no certificate rests on them again; None where they are not
+    row_hashes_ : fingerprints of the rows seen, so that no certificate rests on them again; None where they are not
         known.
 
     Notes
@@ -141,8 +141,9 @@ class AbstainingClassifier(WrappedClassifier):
         limits = risk_limits(self.risk, labels.classes, owner=OWNER)  # refused before anything is trained
         abstain_label = abstain_value(self.abstain_label, labels.classes, owner=OWNER)
         if self._is_prefit:
-            seen = getattr(self.estimator, "row_hashes_", None)
-            held_out = HeldOut(self.estimator, X, labels, *count_reuse(X, seen, force=self.force))
+            held_out = HeldOut(
+                self.estimator, X, labels, *count_reuse(X, *known_rows(self.estimator), force=self.force)
+            )
         elif X_val is None and y_val is None:
             held_out = self._divided(X, labels, options, rng)
         else:
@@ -184,7 +185,7 @@ class AbstainingClassifier(WrappedClassifier):
         level = self.delta if delta is None else delta
         check_delta(level, owner=f"{OWNER}.certify")
         X, target = self._known_rows(X, y)
-        n_reused, n_repeated = count_reuse(X, self.row_hashes_, force=force)
+        n_reused, n_repeated = count_reuse(X, *known_rows(self), force=force)
         rows = Judged(target, *answers_and_margins(self.estimator_, X, self.margin_))
         risks = self._risks(rows, self.thresholds_)
         return certificate_of(risks, delta=float(level), n_reused=n_reused, n_repeated=n_repeated)
@@ -260,14 +261,6 @@ class AbstainingClassifier(WrappedClassifier):
             f"{float(self.proving):.4g} of those held out, under the rule that the tests began with: {missing} Give "
             "more rows, a larger risk or delta, or ask nothing of a class (a risk of 1)."
         )
-
-    def _held_out_labels(self, X: Any, y: Any, *others: Any) -> Labels:
-        try:
-            return super()._held_out_labels(X, y, *others)
-        except DataError:
-            if y is not None:
-                refuse_twins(np.asarray(y).ravel().tolist(), self._fitted_classes().tolist(), "y has")
-            raise
 
     def _generator(self) -> np.random.Generator | None:
         if self.random_state is None:

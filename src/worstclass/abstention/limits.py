@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from worstclass.certificates.requirement import by_class
 from worstclass.exceptions import ParameterError
+from worstclass.per_class import by_class
 
 
 def risk_limits(risk: Any, classes: npt.NDArray[Any], *, owner: str) -> npt.NDArray[np.float64]:
@@ -25,8 +25,8 @@ def risk_limits(risk: Any, classes: npt.NDArray[Any], *, owner: str) -> npt.NDAr
     def read(value: Any) -> float:
         return _limit(value, owner)
 
-    hint = "1 where nothing is asked"
-    limits = np.array(by_class(risk, classes.tolist(), read, parameter="risk", owner=owner, hint=hint))
+    found = by_class(risk, classes.tolist(), read, parameter="risk", owner=owner, noun="limit", nothing="1")
+    limits = np.array(found)
     if (limits == 1).all():
         allowed, hint = "below 1 for at least one class", "A limit of 1 asks for nothing, so nothing would be proven."
         raise ParameterError("risk", owner, allowed=allowed, got=risk, hint=hint)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from worstclass.certificates.requirement import kind, twin
 from worstclass.data.map_style import is_map_dataset, labels_of
 from worstclass.exceptions import DataError
 from worstclass.fingerprints import Hashes, row_hashes, which_seen
@@ -25,45 +24,25 @@ def label_values(X: Any, y: Any, *, name: str, owner: str) -> npt.NDArray[Any]:
 
 
 def calibration_labels(X: Any, y: Any, classes: npt.NDArray[Any], *, name: str, owner: str) -> Labels:
-    """Read labels, all of which must be among the classes; one that reads like a class is told apart from it."""
-    values = label_values(X, y, name=name, owner=owner)
-    try:
-        return known_labels(X, y, classes, name)
-    except DataError:
-        mixed = isinstance(y, list | tuple) and len({kind(label) for label in y}) > 1
-        if not mixed:
-            refuse_twins(values.ravel().tolist(), classes.tolist(), f"{name} has")
-        raise
+    """Read labels, of which there must be some, all among the classes."""
+    label_values(X, y, name=name, owner=owner)
+    return known_labels(X, y, classes, name)
 
 
-def refuse_twins(labels: list[Any], classes: list[Any], who: str) -> None:
-    """Refuse labels that read like classes but are of another type, as "1" and 1."""
-    for label in dict.fromkeys(labels):
-        same = None if label in classes else twin(label, classes)
-        if same is not None:
-            raise DataError(
-                f"{who} the {kind(label)} {label!r} where the class is the {kind(same)} {same!r}. Make labels of one "
-                f"type: np.asarray(labels).astype({'str' if kind(same) == 'text' else 'float'})."
-            )
+def known_rows(model: Any) -> tuple[Hashes | None, bool]:
+    """Return the fingerprints of the rows that a model is known to have seen, and whether those are all."""
+    seen = getattr(model, "row_hashes_", None)
+    return seen, seen is not None and getattr(model, "training_rows_known_", True)
 
 
-def columns_in_order(X: Any, names: Any) -> Any:
-    """Return a data frame with its columns in the order of training; a file may have them in another.
-
-    ``names`` are those of training, such as ``model.feature_names_in_``; None where there are none.
-    """
-    if names is None or not hasattr(X, "columns") or set(names) != set(X.columns):
-        return X
-    return X[list(names)]
-
-
-def count_reuse(X: Any, seen: Hashes | None, *, force: bool) -> tuple[int | None, int | None]:
+def count_reuse(X: Any, seen: Hashes | None, whole: bool = True, *, force: bool) -> tuple[int | None, int | None]:
     """Count the rows that were seen before, and those that repeat others; refuse the former.
 
     Parameters
     ----------
     X : calibration rows.
-    seen : sorted fingerprints of the rows that the model has seen; None where they are not known.
+    seen : sorted fingerprints of the rows that the model is known to have seen; None where there are none.
+    whole : whether these are all that it has seen.
     force : count, and do not refuse.
 
     Returns
@@ -83,4 +62,4 @@ def count_reuse(X: Any, seen: Hashes | None, *, force: bool) -> tuple[int | None
             "prove nothing. Pass rows that were used for nothing else, or force=True (--force) for a certificate that "
             "says so."
         )
-    return n_reused, n_repeated
+    return n_reused if n_reused or whole else None, n_repeated

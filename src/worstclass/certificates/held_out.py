@@ -16,10 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays, upper_limit
 from worstclass.certificates.calibration import (
     calibration_labels,
-    columns_in_order,
     count_reuse,
+    known_rows,
     label_values,
-    refuse_twins,
 )
 from worstclass.certificates.certificate import (
     NO_ROWS,
@@ -32,9 +31,10 @@ from worstclass.certificates.certificate import (
 )
 from worstclass.certificates.multiple import step_up
 from worstclass.certificates.requirement import OWNER, check_delta, wanted_floors
+from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ParameterError
 from worstclass.floors import IntArray
-from worstclass.labels import Labels
+from worstclass.labels import Labels, refuse_twins
 from worstclass.metrics import ClassCounts, count_correct
 
 
@@ -87,7 +87,7 @@ def certify(
     floors = wanted_floors(require, classes)
     X = columns_in_order(X_cal, getattr(model, "feature_names_in_", None))
     labels = calibration_labels(X, y_cal, classes, name="y_cal", owner=OWNER)
-    n_reused, n_repeated = count_reuse(X, getattr(model, "row_hashes_", None), force=force)
+    n_reused, n_repeated = count_reuse(X, *known_rows(model), force=force)
     counts = _counts(model, X, labels)
     wrong = counts.total - counts.correct
     rows = _class_limits(wrong, counts.total, floors, classes, delta)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from worstclass.exceptions import ParameterError
-from worstclass.floors import OTHERS
+from worstclass.per_class import OTHERS
 
 
 def numbers_by_class(

@@ -11,9 +11,9 @@ import typer
 from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.abstention.report import RiskReport
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.cli.models import in_order, read_model
+from worstclass.cli.models import read_model
 from worstclass.cli.sources import draw_part, load_parts
-from worstclass.data.splits import ALL, Part
+from worstclass.data.splits import ALL, Part, columns_in_order
 from worstclass.labels import known_labels
 from worstclass.metrics import ClassReport, class_report
 from worstclass.offsets.estimator import WorstClassOffsets
@@ -46,7 +46,7 @@ def evaluate_command(
 def _report(model: Model, part: Part) -> ClassReport | RiskReport:
     """Count the errors of every class; of a model that abstains, risk and coverage."""
     labels = known_labels(part.X, part.y, model.classes_, "the target column")
-    X, y = in_order(part.X, model), model.classes_[labels.index]
+    X, y = columns_in_order(part.X, getattr(model, "feature_names_in_", None)), model.classes_[labels.index]
     if isinstance(model, AbstainingClassifier):
         return model.risk_report(X, y)
     return class_report(y, model.predict(X), model.classes_, theta=_floors(model))

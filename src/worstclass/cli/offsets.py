@@ -12,17 +12,17 @@ from rich.console import Console
 
 from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.cli.models import in_order, read_model
+from worstclass.cli.models import read_model
 from worstclass.cli.sources import first_part, load_parts, load_splits
 from worstclass.cli.thetas import parse_floors
-from worstclass.data.splits import ALL, Part
+from worstclass.data.splits import ALL, Part, columns_in_order
 from worstclass.exceptions import DataError, ParameterError, WorstClassWarning
 from worstclass.experiments.run import Provenance, RunResult
-from worstclass.fingerprints import row_hashes, which_seen
 from worstclass.floors import Floors
 from worstclass.labels import known_labels
 from worstclass.metrics import ClassReport, class_report
 from worstclass.offsets.estimator import WorstClassOffsets
+from worstclass.offsets.held_out import count_trained_on
 from worstclass.persistence import save_model
 
 OWNER = "offsets"
@@ -61,7 +61,7 @@ def offsets_command(request: OffsetsRequest) -> bool:
     booster = loaded.estimator_ if isinstance(loaded, WorstClassOffsets) else loaded
     rows = _rows(request, booster)
     labels = known_labels(rows.X, rows.y, booster.classes_, "the target column")
-    part = Part(in_order(rows.X, booster), booster.classes_[labels.index])
+    part = Part(columns_in_order(rows.X, getattr(booster, "feature_names_in_", None)), booster.classes_[labels.index])
     n_seen = _require_held_out(booster, part, force=request.force)
     theta = parse_floors(request.theta, booster.classes_, owner=OWNER) if request.theta else None
     with warnings.catch_warnings(record=True) as caught:
@@ -123,34 +123,18 @@ def _rows(request: OffsetsRequest, booster: WorstClassBooster) -> Part:
 
 
 def _require_held_out(booster: WorstClassBooster, part: Part, *, force: bool) -> int | None:
-    """Refuse rows that the model was trained on; return how many it has seen, None where that is not known.
+    """Refuse rows that the model was trained on; return how many, None where that is not known.
 
-    Of rows that it has seen, those of its own validation part may be used: they are known by the errors that the model
-    recorded on them. What it trained on says little of its errors, so offsets tuned there would be for nothing.
+    What it trained on says little of its errors, so offsets tuned there would be for nothing.
     """
-    seen = booster.row_hashes_
-    hashes = row_hashes(part.X, read_items=seen is not None)
-    if seen is None or hashes is None:
-        return None
-    n_seen = int(which_seen(hashes, seen).sum())
-    if n_seen and not force and not (n_seen == len(hashes) and _are_validation_rows(booster, part)):
+    n_seen = count_trained_on(booster, part.X, part.y)
+    if n_seen and not force:
         raise DataError(
-            f"The model was trained on some of these rows, or chosen by them: it knows {n_seen} of {len(hashes)}. Pass "
+            f"The model was trained on some of these rows, or chosen by them: it knows {n_seen} of {len(part)}. Pass "
             "rows that it has not seen, or its validation part: give --val-share, --test-share and --seed as they were "
             "given to fit. --force goes on all the same."
         )
     return n_seen
-
-
-def _are_validation_rows(booster: WorstClassBooster, part: Part) -> bool:
-    if booster.validation_report_ is None:
-        return False
-    found = class_report(part.y, booster.predict(part.X), labels=booster.classes_)
-    return _counts(found) == _counts(booster.validation_report_)
-
-
-def _counts(report: ClassReport) -> dict[str, tuple[int, int]]:
-    return {row.name: (row.correct, row.total) for row in report.rows}
 
 
 def _write(request: OffsetsRequest, model: WorstClassOffsets, n_rows: int, n_seen: int | None) -> Path:

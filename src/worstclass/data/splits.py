@@ -138,6 +138,16 @@ def make_splits(
     return Splits.from_parts(parts)
 
 
+def columns_in_order(X: Any, names: Any) -> Any:
+    """Return a data frame with its columns in the order of training; a file may have them in another.
+
+    ``names`` are those of training, such as ``model.feature_names_in_``; None where there are none.
+    """
+    if names is None or not hasattr(X, "columns") or set(names) != set(X.columns):
+        return X
+    return X[list(names)]
+
+
 def take_rows(X: Any, index: npt.NDArray[np.int64], memory_bytes: int | None = None) -> Any:
     """Return rows of an array, a sparse matrix, a data frame or a list.
 

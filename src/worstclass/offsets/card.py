@@ -111,7 +111,7 @@ class OffsetsCard(pydantic.BaseModel):
                 f"offsets.json is for scores {self.fitted_scores!r}, which this model does not give. Save it again."
             ) from None
         model._adopt(booster, booster.classes_)
-        model.row_hashes_ = row_hashes
+        model._know_rows(row_hashes)
         counts = (np.array(values, dtype=np.int64) for values in (self.totals, self.correct_before, self.correct))
         model.least_worst_error_ = self.least_worst_error
         model._settle(np.array(self.offsets, dtype=np.float64), self.optimal, *counts)

@@ -12,11 +12,13 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from worstclass.exceptions import ParameterError, UnmetBoundWarning
+from worstclass.data.splits import columns_in_order
+from worstclass.exceptions import ParameterError, ReusedRowsWarning, UnmetBoundWarning
+from worstclass.fingerprints import n_shared
 from worstclass.floors import Floors, IntArray
 from worstclass.labels import Labels
 from worstclass.metrics import ClassCounts, ClassReport, count_correct
-from worstclass.offsets.held_out import HeldOut, make_folds, out_of_fold, without_weightless
+from worstclass.offsets.held_out import HeldOut, count_trained_on, make_folds, out_of_fold, without_weightless
 from worstclass.offsets.potentials import FloatArray
 from worstclass.offsets.scores import class_scores, resolve_kind
 from worstclass.offsets.solve import Solution, best_offsets
@@ -129,6 +131,8 @@ class WorstClassOffsets(WrappedClassifier):
         if self._is_prefit:
             labels = self._held_out_labels(X, y, X_val, y_val, *options.values())
             self._floors(labels.classes)
+            X = columns_in_order(X, getattr(self.estimator, "feature_names_in_", None))
+            _warn_of_reuse(count_trained_on(self.estimator, X, labels.classes[labels.index]), len(labels.index))
             model, held_out = self.estimator, HeldOut(class_scores(self.estimator, X, kind), labels.index)
         else:
             labels = self._training_labels(X, y)
@@ -137,6 +141,7 @@ class WorstClassOffsets(WrappedClassifier):
                 model, held_out = self._cross_validated(X, labels, options, kind)
             else:
                 model, validation = self._trained_with(X, labels, X_val, y_val, options)
+                _warn_of_reuse(n_shared(X, X_val), len(validation.index))
                 held_out = HeldOut(class_scores(model, X_val, kind), validation.index)
         self._adopt(model, labels.classes, X, X_val)
         self.scores_ = kind
@@ -213,9 +218,13 @@ class WorstClassOffsets(WrappedClassifier):
         if self.shortfall_:
             message = _missed_floors(self.shortfall_, self.validation_report_, found)
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
-        if floors is not None and self.validation_report_.absent:
+        if self.validation_report_.absent:
             absent = self.classes_[totals == 0].tolist()
-            message = f"Whether the floors of {absent} are met is not known: there is no held-out row of theirs."
+            unknown = "" if floors is None else " Whether their floors are met is not known."
+            message = (
+                f"There is no held-out row of {absent}, so what offsets do to them cannot be judged: they keep the "
+                f"offset 0, the mean of the others.{unknown} Hold rows of every class out."
+            )
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
 
     def _settle(self, offsets: FloatArray, proven: bool, totals: IntArray, before: IntArray, correct: IntArray) -> None:
@@ -233,6 +242,15 @@ class WorstClassOffsets(WrappedClassifier):
             self.shortfall_ = {labels[k]: int(short[k]) for k in order if short[k] > 0}
             self.floors_met_ = not self.shortfall_ and bool((totals > 0).all())
         self.blocking_classes_: tuple[Any, ...] = tuple(self.shortfall_)
+
+
+def _warn_of_reuse(n_reused: int | None, n_rows: int) -> None:
+    if n_reused:
+        message = (
+            f"The classifier was trained on {n_reused} of the {n_rows} rows that choose the offsets. Its errors there "
+            "say little of those on other rows. Pass rows that it has not seen."
+        )
+        warnings.warn(message, ReusedRowsWarning, stacklevel=3)
 
 
 def _missed_floors(shortfall: Mapping[Any, int], report: ClassReport, found: Solution) -> str:

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
 
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.splits import take_rows
 from worstclass.exceptions import DataError, ParameterError
+from worstclass.fingerprints import row_hashes, which_seen
 from worstclass.floors import IntArray
 from worstclass.labels import Labels
+from worstclass.metrics import ClassReport, class_report
 from worstclass.offsets.potentials import FloatArray
 from worstclass.offsets.scores import class_scores
 
@@ -44,6 +47,31 @@ class TrainingRows:
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return that there is one."""
         return 1
+
+
+def count_trained_on(model: Any, X: Any, y: npt.NDArray[Any]) -> int | None:
+    """Count the rows that a fitted model was trained on; None where that is not known.
+
+    Of the rows that it has seen, those of its own validation part may choose offsets. They are known by the errors that
+    the model recorded on them.
+    """
+    seen, hashes = getattr(model, "row_hashes_", None), row_hashes(X)
+    if seen is None or hashes is None:
+        return None
+    n_seen = int(which_seen(hashes, seen).sum())
+    return 0 if n_seen == len(hashes) and _are_validation_rows(model, X, y) else n_seen
+
+
+def _are_validation_rows(model: Any, X: Any, y: npt.NDArray[Any]) -> bool:
+    recorded = getattr(model, "validation_report_", None)
+    if recorded is None:
+        return False
+    found = class_report(y, model.predict(X), labels=model.classes_)
+    return _counts(found) == _counts(recorded)
+
+
+def _counts(report: ClassReport) -> dict[str, tuple[int, int]]:
+    return {row.name: (row.correct, row.total) for row in report.rows}
 
 
 def make_folds(cv: Any, X: Any, labels: Labels, random_state: Any, *, owner: str) -> list[Split]:

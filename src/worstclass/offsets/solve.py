@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from worstclass.floors import IntArray
 from worstclass.offsets.descent import descend, starts
@@ -28,8 +29,8 @@ class Solution:
     merit_of_zero : the same of zero offsets; its largest shortfall is never smaller.
     least : the least largest shortfall that any offsets were found to have.
     proven : whether the least largest shortfall is known, and these offsets have it or are within the slack of it.
-        Always so but for scores that are tied to within 2^-40 of the largest, and where a question was left open after
-        1,000 policies.
+        Always so but for classes without a row, for scores that are tied to within 2^-40 of the largest, and where a
+        question was left open after 1,000 policies.
     """
 
     offsets: FloatArray
@@ -48,7 +49,7 @@ def best_offsets(
     (exact); then the rows missing to the quotas, then the wrong rows, are few (exact for two classes, else a search).
     Zero offsets are kept where they are as good as any found. Otherwise the least margin of the right rows is as
     large as possible, yet not larger than zero offsets are far, and classes are moved from zero as little as this
-    allows.
+    allows. A class without a row keeps the offset 0, and those of the others have the mean 0 then.
 
     Parameters
     ----------
@@ -65,6 +66,9 @@ def best_offsets(
     >>> solution.offsets, solution.merit, solution.merit_of_zero.worst
     (array([ 1.25, -1.25]), Merit(worst=0.3333333333333333, missing=1, wrong=1), 1.0)
     """
+    judged = np.bincount(target, minlength=scores.shape[1]) > 0
+    if not judged.all():
+        return _beside_unjudged(scores, target, quota, slack, judged)
     problem = OffsetProblem.of(scores, target, quota)
     zero = np.zeros(problem.n_classes)
     at_zero = problem.merit_of(zero)
@@ -80,6 +84,27 @@ def best_offsets(
         return Solution(found[best], merits[best], at_zero, least_worst, first.proven)
     steady = steadier(problem, found[best], slack)
     return Solution(steady, problem.merit_of(steady), at_zero, least_worst, first.proven)
+
+
+def _beside_unjudged(
+    scores: FloatArray, target: IntArray, quota: IntArray | None, slack: float | None, judged: npt.NDArray[np.bool_]
+) -> Solution:
+    """Find offsets for the classes that have rows, and leave the others where they are, in the middle of those.
+
+    Nobody can tell what a class without a row would lose, so it must not be lowered for the sake of the others, which
+    is what the least error on their rows would ask for. What is found is thus not proven to be the least.
+    """
+    problem = OffsetProblem.of(scores, target, quota)
+    zero = np.zeros(problem.n_classes)
+    found, at_zero = zero.copy(), problem.merit_of(zero)
+    if judged.sum() > 1:
+        index = np.cumsum(judged) - 1
+        among = best_offsets(scores[:, judged], index[target], None if quota is None else quota[judged], slack)
+        found[judged] = among.offsets - among.offsets.mean()
+    merit = problem.merit_of(found)
+    if at_zero <= merit:
+        return Solution(zero, at_zero, at_zero, at_zero.worst, proven=False)
+    return Solution(found, merit, at_zero, merit.worst, proven=False)
 
 
 def placed(problem: OffsetProblem, offsets: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ParameterError, UnknownOptionError
-from worstclass.fingerprints import seen_hashes
+from worstclass.fingerprints import Hashes, seen_hashes
 from worstclass.labels import Labels, known_labels, training_labels
 from worstclass.offsets.potentials import FloatArray
 
@@ -32,7 +32,11 @@ def indexable(rows: Any) -> Any:
 
 
 class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A scikit-learn classifier around another; ``row_hashes_`` are fingerprints of all rows that either has seen."""
+    """A scikit-learn classifier around another.
+
+    ``row_hashes_`` are fingerprints of the rows that either is known to have seen, and ``training_rows_known_`` tells
+    whether these are all.
+    """
 
     estimator: Any
     cv: Any
@@ -127,7 +131,14 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
-        self.row_hashes_ = seen_hashes(*rows)
-        if self._is_prefit:  # of a classifier that does not tell which rows it was trained on, nothing can be said
-            before, now = getattr(model, "row_hashes_", None), self.row_hashes_
-            self.row_hashes_ = None if before is None or now is None else np.union1d(before, now)
+        self._know_rows(seen_hashes(*rows))
+
+    def _know_rows(self, now: Hashes | None) -> None:
+        """Keep the fingerprints of the rows that were seen now, besides those that a fitted classifier came with."""
+        before = getattr(self.estimator_, "row_hashes_", None)
+        trained_here = not self._is_prefit
+        self.training_rows_known_ = now is not None and (
+            trained_here or (before is not None and getattr(self.estimator_, "training_rows_known_", True))
+        )
+        parts = [hashes for hashes in (now, None if trained_here else before) if hashes is not None]
+        self.row_hashes_ = np.unique(np.concatenate(parts)) if parts else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.floors import OTHERS
+from worstclass.per_class import OTHERS
 from worstclass.selection.candidate import CandidateRecord
 from worstclass.selection.nearest import FeasibleFloors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy.typing as npt
 
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.splits import make_splits, take_rows
-from worstclass.exceptions import DataError, ParameterError
+from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning
+from worstclass.fingerprints import n_shared
 from worstclass.labels import Labels, known_labels, training_labels
 
 OWNER = "select_theta"
@@ -57,6 +59,14 @@ def separate(X: Any, y: Any, X_val: Any, y_val: Any, *, val_share: float, seed: 
             raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
         chooses = known_labels(X_val, y_val, labels.classes)
         _require_every_class(chooses, "Add rows of them to X_val, or set a larger share apart.")
+        n_reused = n_shared(X, X_val)
+        if n_reused:
+            message = (
+                f"{n_reused} of the {len(chooses.index)} validation rows are training rows too. Errors there say "
+                "little of those on other rows, and favour floors that are met on the training rows alone. Pass rows "
+                "that are not trained on."
+            )
+            warnings.warn(message, ReusedRowsWarning, stacklevel=3)
         return Rows(X, y, X_val, y_val, labels.classes, len(labels.index), len(chooses.index), split=False)
     if isinstance(val_share, bool) or not isinstance(val_share, int | float | np.number) or not 0 < val_share < 1:
         raise ParameterError("val_share", OWNER, allowed="a share in (0, 1)", got=val_share)
