@@ -254,7 +254,7 @@ class TestInvariants:
     @settings(max_examples=60, deadline=None)
     @given(SCORES, TARGETS, st.integers(-8, 8))
     def test_a_constant_changes_nothing(self, scores, target, constant):
-        target[:3] = 0, 1, 2
+        scores = np.round(1024 * scores) / 1024  # so that a constant is added without rounding
         found = best_offsets(scores, target)
         rows = OffsetProblem.of(scores, target)
         assert rows.merit_of(found.offsets + constant) == found.merit
