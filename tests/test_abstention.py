@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -48,6 +49,7 @@ from worstclass.abstention.rules import (
 from worstclass.exceptions import (
     DataError,
     ParameterError,
+    ReusedRowsWarning,
     UnknownNameError,
     UnknownOptionError,
     UnmetBoundWarning,
@@ -304,7 +306,9 @@ def test_proven_where_each_class_alone_is():
     assert rows["a"].p_value == pytest.approx(0.9**29)
     assert rows["b"].p_value == pytest.approx(0.9**46 + 46 * 0.1 * 0.9**45)
     assert (rows["c"].proven, rows["c"].status, rows["c"].p_value) == (None, "nothing wanted", None)
-    assert "PROVEN with confidence 95%: of the rows answered, every class errs on less than its limit." in str(found)
+    assert "of the rows answered, every class with a limit (all but c) errs on less than its limit." in str(found)
+    without_c = certificate(("a", 40, 29, 0, 0.1), ("b", 46, 46, 1, 0.1))
+    assert "of the rows answered, every class errs on less than its limit." in str(without_c)
     assert [row.name for row in found.classes] == ["c", "b", "a"]  # the largest risk first
 
 
@@ -316,7 +320,7 @@ def test_one_class_without_proof_keeps_all_from_being_proven():
     assert rows["b"].more_rows_at_least == 1  # 46 answered, 1 wrong
     assert rows["b"].more_rows_if_shares_stay == 2 * 16  # at 2 of 61 wrong 0.0490; half of the rows are answered
     assert found.missing() == [
-        "b: 1 of 45 answered rows wrong do not prove a risk below 0.1; at least 1 more rows are needed, all of them "
+        "b: 1 of 45 answered rows wrong do not prove a risk below 0.1; at least 1 more rows needed, all of them "
         "answered and right; 32 if the shares of answers and errors stay.",
         "a: enough once the other classes are proven; its own rows need not be more.",
     ]
@@ -326,9 +330,9 @@ def test_what_a_proof_lacks_is_said():
     def line(*row):
         return certificate(("b", *row)).missing()[0]
 
-    assert line(0, 0, 0, 0.1) == "b: it has no rows; at least 29 more rows are needed, all of them answered and right."
+    assert line(0, 0, 0, 0.1) == "b: it has no rows; at least 29 more rows needed, all of them answered and right."
     assert "20 rows cannot prove a risk below 0.1; at least 9 more rows" in line(20, 20, 0, 0.1)
-    assert "at least 29 more rows are needed, all of them answered and right. So far none is" in line(90, 0, 0, 0.1)
+    assert "at least 29 more rows needed, all of them answered and right. So far none is" in line(90, 0, 0, 0.1)
     assert "No number of rows is enough while the share of errors stays" in line(90, 40, 4, 0.1)
     assert line(90, 90, 0, 0.01).endswith("answered and right.")  # all are answered and right already
 
@@ -626,7 +630,8 @@ class TestEstimator:
 
     def test_sparse_rows(self, thirds):
         (X, y), (X_held, y_held), _ = [(scipy.sparse.csr_matrix(np.abs(X) * (X > 1)), y) for X, y in thirds]
-        model = AbstainingClassifier(LogisticRegression(), 0.5, cv=0.4).fit(X, y)
+        with pytest.warns(ReusedRowsWarning, match="27 of the 241 rows"):  # rows without an entry are alike
+            model = AbstainingClassifier(LogisticRegression(), 0.5, cv=0.4).fit(X, y)
         assert model.proven_
         assert model.risk_report(X_held, y_held).n_rows == 600
 
@@ -720,7 +725,70 @@ class TestReuse:
         twice, labels = np.concatenate([X_held, X_held[:7]]), np.concatenate([y_held, y_held[:7]])
         model = AbstainingClassifier(LogisticRegression(), 0.2).fit(X, y, twice, labels)
         assert "7 rows are copies of other rows" in str(model.certificate_)
-        assert AbstainingClassifier(LogisticRegression(), 0.3).fit(twice, labels).certificate_.n_repeated == 7
+        with pytest.warns(ReusedRowsWarning, match=r"6 of the 304 rows kept from training are copies.*left out"):
+            assert AbstainingClassifier(LogisticRegression(), 0.3).fit(twice, labels).certificate_.n_choosing > 0
+
+    def test_noise_that_was_copied_proves_nothing(self):
+        rng = np.random.default_rng(0)
+        X, y = np.repeat(rng.normal(size=(400, 5)), 3, axis=0), np.repeat(rng.integers(0, 2, 400), 3)
+        with pytest.warns(WorstClassWarning) as caught:
+            model = AbstainingClassifier(RandomForestClassifier(20, random_state=0), 0.1, random_state=0).fit(X, y)
+        assert {warning.category for warning in caught} == {ReusedRowsWarning, UnmetBoundWarning}
+        assert not model.proven_
+        with pytest.raises(DataError, match="Every row kept from training is a copy"):
+            AbstainingClassifier(GaussianNB(), 0.1).fit(np.repeat(X[:2], 50, axis=0), np.tile([0, 1], 50))
+
+    def test_rows_that_chose_and_proved_do_not_prove_again_around_a_classifier_that_keeps_no_fingerprints(self, thirds):
+        (X, y), (X_held, y_held), (X_test, y_test) = thirds
+        model = AbstainingClassifier(LogisticRegression().fit(X, y), 0.3, cv="prefit").fit(X_held, y_held)
+        with pytest.raises(DataError, match="trained or validated on 600 of the 600"):
+            model.certify(X_held, y_held)
+        assert "Not checked" in str(model.certify(X_test, y_test))
+
+    def test_a_model_that_answers_nothing_is_not_told_to_bring_more_rows(self, thirds):
+        (X, y), (X_held, y_held), (X_test, y_test) = thirds
+        with pytest.warns(UnmetBoundWarning):
+            mute = AbstainingClassifier(LogisticRegression(), 0.001).fit(X, y, X_held, y_held)
+        found = mute.certify(X_test, y_test)
+        assert found.verdict == "cannot be judged"
+        assert "the model answers nothing" in str(found)
+        assert "more rows needed" not in str(found)
+        assert RiskCertificate.from_dict(found.to_dict()) == found
+
+    def test_answers_in_a_matrix_of_one_column(self, thirds):
+        class Column(LogisticRegression):
+            def predict(self, X):
+                return super().predict(X)[:, None]
+
+        (X, y), (X_held, y_held), (X_test, y_test) = thirds
+        plain, column = (
+            AbstainingClassifier(kind(), 0.3).fit(X, y, X_held, y_held) for kind in (LogisticRegression, Column)
+        )
+        assert (plain.predict(X_test) == column.predict(X_test)).all()
+        inner = Column().fit(X, y)
+        assert certify(inner, X_test, y_test) == certify(LogisticRegression().fit(X, y), X_test, y_test)
+
+    def test_a_classifier_that_scikit_learn_knows_nothing_of(self, thirds):
+        class Duck:
+            def __init__(self, model):
+                self.model, self.classes_ = model, model.classes_
+
+            def predict(self, X):
+                return self.model.predict(X)
+
+            def predict_proba(self, X):
+                return self.model.predict_proba(X)
+
+        (X, y), (X_held, y_held), (X_test, _) = thirds
+        inner = LogisticRegression().fit(X, y)
+        for wrapper in (
+            AbstainingClassifier(Duck(inner), 0.3, cv="prefit"),
+            WorstClassOffsets(Duck(inner), cv="prefit"),
+        ):
+            same = clone(wrapper).set_params(estimator=inner).fit(X_held, y_held)
+            assert (wrapper.fit(X_held, y_held).predict(X_test) == same.predict(X_test)).all()
+        with pytest.raises(ParameterError, match="with get_params"):
+            WorstClassOffsets(Duck(inner)).fit(X, y)
 
     def test_an_accuracy_floor_counts_rows_without_an_answer_as_not_right(self, thirds):
         (X, y), (X_held, y_held), (X_test, y_test) = thirds

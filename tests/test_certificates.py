@@ -241,7 +241,7 @@ def test_a_class_without_rows_is_not_proven_and_says_so():
     assert certificate.verdict == "not proven"
     assert (absent.status, absent.proven, absent.error, absent.limit) == ("no rows", False, None, 1.0)
     assert (absent.more_rows_at_least, absent.more_rows_if_rate_stays) == (14, None)
-    assert "c: it has no calibration rows; at least 14 are needed" in str(certificate)
+    assert "c: it has no calibration rows; at least 14 needed" in str(certificate)
     assert certificate.worst_limit_alone == 1.0
     assert by_name(certificate)["a"].proven
 
@@ -267,7 +267,7 @@ def test_what_more_rows_would_do_is_said():
     assert "No number of rows is enough while the share of errors stays" in text
     more = rows_if_rate_stays(10, 60, Fraction(1, 5), 0.05)
     assert f"{more} if the share of errors stays" in text
-    assert "NOT PROVEN: 2 of 3 floors are without proof" in text
+    assert "NOT PROVEN: without proof of 2 of 3 floors" in text
 
 
 def test_a_limit_is_shown_rounded_up():

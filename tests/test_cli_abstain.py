@@ -115,7 +115,7 @@ def test_not_proven_is_1_and_nothing_is_answered(command, place):
 def test_too_few_rows_are_2_and_it_is_said_how_many_it_takes(command):
     code, shown = command("abstain", "model", "few.csv", "--risk", "0.1", "--out", "mute")
     assert code == 2
-    assert "CANNOT BE JUDGED: 2 of 2 limits are without proof." in shown
+    assert "CANNOT BE JUDGED: without proof of 2 of 2 limits." in shown
     assert "16 rows cannot prove a risk below 0.1; at least" in shown
 
 
@@ -124,7 +124,7 @@ def test_a_class_without_rows_is_1(command, place):
     held_out[held_out["kind"] == "benign"].to_csv(place / "benign.csv", index=False)
     code, shown = command("abstain", "model", "benign.csv", "--risk", "0.3", "--out", "mute")
     assert code == 1
-    assert "malignant: it has no rows; at least 9 more rows are needed" in shown
+    assert "malignant: it has no rows; at least 9 more rows needed" in shown
     both = ["--risk", "0.3", "--risk", "malignant=1", "--out", "mute"]
     assert command("abstain", "model", "benign.csv", *both)[0] == 0
 
@@ -151,7 +151,10 @@ def test_rows_that_were_used_are_refused(command, place):
     assert "trained or validated on 300 of the 300" in shown
     assert not (place / "other").exists()
     code, shown = command("abstain", "model", "train.csv", "--risk", "0.5", "--force", "--out", "other")
-    assert code == 0
+    assert code == 2
+    assert "CANNOT BE JUDGED by rows that were used before" in shown
+    assert "answers nothing" not in shown
+    assert not np.isposinf(load_model(place / "other").thresholds_).all()  # forced, so it answers, but without proof
     assert "FORCED: the model was trained or validated on 300 of the 300 rows" in shown
     # a rule is replaced by rows that neither chose nor proved it
     command("abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "twice")
@@ -236,5 +239,64 @@ def test_the_example_goes_the_whole_way():
     example = Path(__file__).parents[1] / "examples" / "abstain.py"
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = ("floors are without proof", "PROVEN with confidence 95%: of the rows answered", "prove nothing")
+    told = ("without proof of", "PROVEN with confidence 95%: of the rows answered", "prove nothing")
     assert all(words in done.stdout for words in told)
+
+
+def test_offsets_on_a_model_that_abstains_say_so_and_take_its_certificate_away(command, place):
+    command("abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "moved")
+    assert (place / "moved" / "certificate.json").exists()
+    code, shown = command("offsets", "moved", "fresh.csv", "--out", "moved")
+    assert code == 0
+    assert "The model abstained" in shown
+    assert not (place / "moved" / "certificate.json").exists()
+    assert not isinstance(load_model(place / "moved"), AbstainingClassifier)
+
+
+def test_a_class_without_a_limit_is_not_said_to_be_proven(command):
+    code, shown = command("abstain", "model", "held_out.csv", "--risk", "benign=1", "--risk", "0.2", "--out", "half")
+    assert code == 0
+    assert "every class with a limit (all but benign) errs on less" in shown
+
+
+def test_certify_of_a_model_that_answers_nothing_says_what_to_do(command):
+    command("abstain", "model", "few.csv", "--risk", "0.01", "--out", "silent")
+    code, shown = command("certify", "silent", "fresh.csv")
+    assert code == 2
+    assert "the model answers nothing" in shown
+    assert "more rows" in shown
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "told"),
+    [
+        ("size", ["high"], "Column 'size' holds numbers in the training rows, and text here, such as 'high' in row 1"),
+        ("size", [np.inf], "infinite numbers in the columns ['size'], first in row 1"),
+    ],
+)
+def test_values_of_another_kind_are_2_and_told_in_one_sentence(command, place, column, values, told):
+    wrong = pd.read_csv(place / "fresh.csv").astype({column: object})
+    wrong.loc[: len(values) - 1, column] = values
+    wrong.to_csv(place / "wrong.csv", index=False)
+    for name, options in (("certify", ["--require", "0.5"]), ("evaluate", [])):
+        code, shown = command(name, "model", "wrong.csv", *options)
+        assert code == 2
+        assert told in shown
+        assert "Traceback" not in shown
+
+
+def test_out_is_a_folder(command, place):
+    (place / "taken").write_text("")
+    code, shown = command("abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "taken")
+    assert code == 2
+    assert "'--out'" in shown
+
+
+def test_an_error_that_nobody_foresaw_is_2_with_its_trace(command, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("unforeseen")
+
+    monkeypatch.setattr("worstclass.cli.certify.certify_command", broken)
+    code, shown = command("certify", "model", "fresh.csv", "--require", "0.5")
+    assert code == 2  # 1 would say that a floor is not proven
+    assert "ZeroDivisionError: unforeseen" in shown

@@ -31,6 +31,7 @@ from worstclass.exceptions import (
     DataError,
     ModuleError,
     ParameterError,
+    ReusedRowsWarning,
     SelectionInterrupted,
     UnknownNameError,
     UnmetBoundWarning,
@@ -729,6 +730,7 @@ class TestNearestFloors:
 
 
 class TestBest:
+    @pytest.mark.filterwarnings("ignore::worstclass.exceptions.ReusedRowsWarning")
     def test_bisection_finds_the_largest_feasible_theta(self):
         # 13 of 20 right: floors strictly below 0.65 are met
         y = np.repeat([0, 1, 2], 20)
@@ -995,3 +997,19 @@ def test_a_shared_network_that_breaks_down_harms_only_those_who_still_trained_it
     selection = select_theta(model, *cut(*blobs), candidates=[0.3, 0.4, 0.999], full=True)
     assert [record.status for record in selection.candidates] == ["feasible", "feasible", "abandoned"]
     assert "NaN" in selection.candidates[2].why
+
+
+def test_training_rows_that_choose_are_told_of_and_a_copy_or_two_is_not(blobs):
+    X, y = blobs
+    model = WorstClassBooster(DecisionTreeClassifier(max_depth=2), 0.5, n_rounds=3, random_state=0)
+    with pytest.warns(ReusedRowsWarning, match="90 of the 90 validation rows are training rows too"):
+        select_theta(model, X, y, X, y, candidates=(0.3,))
+    kept = np.r_[0:60, 60, 61]
+    select_theta(model, X[kept], y[kept], X[60:], y[60:], candidates=(0.3,))  # 2 of 30; warnings are errors
+
+
+def test_nearest_floors_are_found_on_the_rows_of_the_fit(blobs):
+    X, y = blobs
+    model = WorstClassBooster(DecisionTreeClassifier(max_depth=2), 0.5, n_rounds=3, random_state=0).fit(X, y)
+    with pytest.raises(DataError, match=r"the rows that the booster was fitted on.*\[40, 30, 20\]"):
+        nearest_feasible_floors(model, X[:50], y[:50])

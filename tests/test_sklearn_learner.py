@@ -31,7 +31,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from worstclass import SklearnLearner, WorstClassBooster, worst_class_scorer
+from worstclass import SklearnLearner, WorstClassBooster, load_model, save_model, worst_class_scorer
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 from worstclass.learners.base import Verdict
 from worstclass.learners.capacity import CapacityRule, capacity_rule, geometric_steps
@@ -274,3 +274,39 @@ def test_it_can_be_calibrated_and_put_in_a_pipeline(blobs):
         warnings.simplefilter("ignore")
         assert CalibratedClassifierCV(model, cv=2).fit(X, y).score(X, y) > 0.8
         assert make_pipeline(StandardScaler(), model).fit(X, y).score(X, y) > 0.8
+
+
+@pytest.fixture(scope="module")
+def ward_table(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["ill", "well"], 300)
+    table = pd.DataFrame({"pressure": rng.normal(size=600) + (y == "ill"), "ward": rng.choice(["A", "B"], 600)})
+    table["ward"] = table["ward"].astype("category")
+    trees = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype", early_stopping=False)
+    booster = WorstClassBooster(trees, 0.5, n_rounds=2, random_state=0).fit(table, y)
+    folder = tmp_path_factory.mktemp("kinds")
+    save_model(booster, folder)
+    return table, (booster, load_model(folder))
+
+
+class TestColumnKinds:
+    """A column that held numbers in training must hold numbers later, and one of text must hold text."""
+
+    @pytest.mark.parametrize("which", [0, 1], ids=["fitted", "loaded"])
+    def test_another_kind_is_refused_with_the_column_the_value_and_the_row(self, ward_table, which):
+        table, models = ward_table
+        wrong = table.astype({"pressure": "object"})
+        wrong.iloc[3, 0] = "high"
+        with pytest.raises(DataError, match=r"'pressure' holds numbers in the training rows.*'high' in row 4"):
+            models[which].predict(wrong)
+        with pytest.raises(DataError, match=r"'ward' holds text in the training rows, and numbers here.*7 in row 1"):
+            models[which].predict(table.assign(ward=7))
+
+    @pytest.mark.parametrize("which", [0, 1], ids=["fitted", "loaded"])
+    def test_a_column_of_text_without_a_value_is_missing(self, ward_table, which):
+        table, models = ward_table
+        empty = table.assign(ward=np.nan)
+        assert empty["ward"].dtype == "float64"
+        missing = table.assign(ward=pd.Categorical([None] * len(table), categories=["A", "B"]))
+        assert (models[which].predict(empty) == models[which].predict(missing)).all()
+        assert empty["ward"].dtype == "float64"  # the table passed in is left as it is

@@ -34,6 +34,9 @@ MOST_DENSE_COLUMNS = 8_192
 #: bytes that are made canonical at a time
 CHUNK_BYTES = 1 << 24
 
+#: share of the rows that may be copies by chance, as in many tables
+SOME_COPIES = 0.1
+
 _SIZE = 8
 _MISSING = b"missing"
 
@@ -89,6 +92,11 @@ def which_seen(hashes: Hashes, seen: Hashes) -> npt.NDArray[np.bool_]:
         return np.zeros(len(hashes), dtype=np.bool_)
     places = np.minimum(np.searchsorted(seen, hashes), len(seen) - 1)
     return np.asarray(seen[places] == hashes, dtype=np.bool_)
+
+
+def is_reuse(n_shared: int | None, n_rows: int) -> bool:
+    """Tell rows that were used again from the few copies that any table may hold."""
+    return n_shared is not None and n_shared > SOME_COPIES * n_rows
 
 
 def n_shared(X: Any, X_other: Any) -> int | None:

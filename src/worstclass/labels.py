@@ -61,6 +61,12 @@ def known_labels(X: Any, y: Any, classes: npt.NDArray[Any], name: str = "y_val")
     return Labels(classes, np.array([index[label] for label in values.tolist()], dtype=np.int64))
 
 
+def label_column(answers: Any) -> npt.NDArray[Any]:
+    """Return the answers of a classifier, one a row; some give them as a matrix of one column."""
+    column = np.asarray(answers)
+    return column.ravel() if column.ndim == 2 and column.shape[1] == 1 else column
+
+
 def refuse_twins(labels: list[Any], classes: list[Any], who: str) -> None:
     """Refuse labels that read like classes but are of another type, as "1" and 1."""
     for label in dict.fromkeys(labels):

@@ -112,6 +112,7 @@ class ModelCard(pydantic.BaseModel):
     random_state: int | None
     row_shape: list[int] | None
     n_features_in: int | None
+    number_columns: list[bool] | None = None
     feature_names_in: list[str] | None
     fitted_gamma: float
     fitted_n_rounds: int
@@ -137,6 +138,7 @@ def save_model(model: Model, path: str | Path) -> Path:
             "save_model",
             allowed="a fitted WorstClassBooster, or a fitted WorstClassOffsets or AbstainingClassifier around one",
             got=model,
+            hint="What is around a scikit-learn classifier is stored as such classifiers are: skops, joblib or pickle.",
         )
     folder = Path(path)
     staging = folder / ".saving"
@@ -188,6 +190,7 @@ def load_model(
     booster.n_members_used_ = card.n_members_used
     if card.n_features_in is not None:
         booster.n_features_in_ = card.n_features_in
+    booster._number_columns = None if card.number_columns is None else tuple(card.number_columns)
     if card.feature_names_in is not None:
         booster.feature_names_in_ = np.array(card.feature_names_in, dtype=object)
     booster.history_ = tuple(RoundRecord.from_dict(values) for values in _read_json(folder / "history.json"))
@@ -227,6 +230,7 @@ def _card(booster: WorstClassBooster, store: TorchStore | SklearnStore) -> Model
         random_state=int(seed) if isinstance(seed, int | np.integer) else None,
         row_shape=store.row_shape(booster),
         n_features_in=getattr(booster, "n_features_in_", None),
+        number_columns=None if booster._number_columns is None else list(booster._number_columns),
         feature_names_in=None if names is None else [str(name) for name in names],
         fitted_gamma=booster.gamma_,
         fitted_n_rounds=booster.n_rounds_,

@@ -50,7 +50,7 @@ class AbstentionCard(pydantic.BaseModel):
         certificate = self._certificate()
         if not len(self.risk) == len(self.fitted_thresholds) == len(certificate.classes):
             raise ValueError("limits, thresholds and the certificate must have one entry a class")
-        if certificate.verdict != PROVEN and set(self.fitted_thresholds) != {"inf"}:
+        if certificate.verdict != PROVEN and not certificate.n_reused and set(self.fitted_thresholds) != {"inf"}:
             raise ValueError("a model without proof must not answer: its thresholds are 'inf'")
         return self
 

@@ -16,7 +16,9 @@ from worstclass.certificates.certificate import (
     NOT_ALONE,
     NOT_PROVEN,
     PROVEN,
+    REUSED,
     TOO_FEW_ROWS,
+    every_class,
     reuse_lines,
 )
 
@@ -34,6 +36,7 @@ class RiskCertificate(RiskReport):
     n_choosing : rows that chose the rule, besides those counted here, which prove it.
     n_reused : how many of both the classifier was trained on; None where that could not be checked.
     n_repeated : how many are copies of another row; None where that could not be checked.
+    silent : whether the rule answers nothing, whatever the row.
 
     Examples
     --------
@@ -44,8 +47,8 @@ class RiskCertificate(RiskReport):
     a         0.0%        0        40       50     80.0%    10.0%  NOT ALONE
     c            -        0         0        9      0.0%        -  -
     worst risk 5.0% (b), least coverage 0.0% (c), 60.6% of all rows answered
-    NOT PROVEN: 2 of 2 limits are without proof.
-    - b: 1 of 20 answered rows wrong do not prove a risk below 0.1; at least 26 more rows are needed, all of them \
+    NOT PROVEN: without proof of 2 of 2 limits.
+    - b: 1 of 20 answered rows wrong do not prove a risk below 0.1; at least 26 more rows needed, all of them \
 answered and right; 192 if the shares of answers and errors stay.
     - a: enough once the other classes are proven; its own rows need not be more.
     """
@@ -54,14 +57,18 @@ answered and right; 192 if the shares of answers and errors stay.
     n_choosing: int = 0
     n_reused: int | None = None
     n_repeated: int | None = None
+    silent: bool = False
 
     @property
     def verdict(self) -> str:
         """``"proven"``, ``"not proven"`` or ``"cannot be judged"``.
 
         It cannot be judged where nothing but a lack of rows is in the way: each class that is not proven has rows, but
-        so few that they could not prove its limit even if all were answered and right.
+        so few that they could not prove its limit even if all were answered and right. Nor can it by rows that trained
+        the model, nor of a model that answers nothing.
         """
+        if self.n_reused or self.silent:
+            return CANNOT_BE_JUDGED
         found = {row.status for row in self.classes}
         if found & {NOT_PROVEN, NO_ROWS}:
             return NOT_PROVEN
@@ -87,11 +94,17 @@ answered and right; 192 if the shares of answers and errors stay.
     def _verdict_lines(self) -> list[str]:
         if self.verdict == PROVEN:
             confidence = f"{100 * (1 - self.delta):.4g}%"
+            who = every_class([row.name for row in self.classes if row.limit is None], "limit")
+            return [f"PROVEN with confidence {confidence}: of the rows answered, {who} errs on less than its limit."]
+        if self.n_reused:
+            return [REUSED]
+        if self.silent:
             return [
-                f"PROVEN with confidence {confidence}: of the rows answered, every class errs on less than its limit."
+                "CANNOT BE JUDGED: the model answers nothing, because nothing was proven when it was made; no number "
+                "of rows would change that. Make it anew, with more rows or larger limits."
             ]
         n_asked = sum(row.limit is not None for row in self.classes)
-        head = f"{self.verdict.upper()}: {len(self.unproven)} of {n_asked} limits are without proof."
+        head = f"{self.verdict.upper()}: without proof of {len(self.unproven)} of {n_asked} limits."
         return [head, *(f"- {line}" for line in self.missing())]
 
 
@@ -102,13 +115,14 @@ def certificate_of(
     n_reused: int | None,
     n_repeated: int | None,
     n_choosing: int = 0,
+    silent: bool = False,
 ) -> RiskCertificate:
     """Judge the counts of one rule: all limits are proven where each class alone is, at ``delta``."""
     judged = [_judged(row, delta) for row in rows]
     together = all(row.p_value is None or row.p_value <= delta for row in judged)
     if not together:
         judged = [replace(row, status=NOT_ALONE) if row.proven else row for row in judged]
-    return RiskCertificate(tuple(sorted(judged, key=worst_first)), delta, n_choosing, n_reused, n_repeated)
+    return RiskCertificate(tuple(sorted(judged, key=worst_first)), delta, n_choosing, n_reused, n_repeated, silent)
 
 
 def _judged(row: ClassRisk, delta: float) -> ClassRisk:
@@ -136,7 +150,7 @@ def _missing(row: ClassRisk) -> str:
     """Say what a proof of the limit of one class still needs."""
     if row.status == NOT_ALONE:
         return "enough once the other classes are proven; its own rows need not be more."
-    needed = f"at least {row.more_rows_at_least:,} more rows are needed, all of them answered and right"
+    needed = f"at least {row.more_rows_at_least:,} more rows needed, all of them answered and right"
     if row.status == NO_ROWS:
         return f"it has no rows; {needed}."
     start = f"{row.wrong} of {row.answered} answered rows wrong do not prove a risk below {row.limit:.4g}; {needed}"

@@ -18,11 +18,12 @@ from worstclass.abstention.margins import abstain_value, answers_and_margins, re
 from worstclass.abstention.report import ClassRisk, RiskReport, worst_first
 from worstclass.abstention.rules import THRESHOLDS, BoolArray, FloatArray, Judged, count_along, find_rule
 from worstclass.certificates.calibration import calibration_labels, count_reuse, known_rows
+from worstclass.certificates.certificate import PROVEN
 from worstclass.certificates.requirement import check_delta
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.splits import columns_in_order, take_rows
-from worstclass.exceptions import DataError, ParameterError, UnknownNameError, UnmetBoundWarning
-from worstclass.fingerprints import seen_hashes
+from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning, UnknownNameError, UnmetBoundWarning
+from worstclass.fingerprints import row_hashes, seen_hashes, which_seen
 from worstclass.floors import IntArray
 from worstclass.labels import Labels
 from worstclass.offsets.held_out import rows_of_options
@@ -188,7 +189,8 @@ class AbstainingClassifier(WrappedClassifier):
         n_reused, n_repeated = count_reuse(X, *known_rows(self), force=force)
         rows = Judged(target, *answers_and_margins(self.estimator_, X, self.margin_))
         risks = self._risks(rows, self.thresholds_)
-        return certificate_of(risks, delta=float(level), n_reused=n_reused, n_repeated=n_repeated)
+        silent = bool(np.isposinf(self.thresholds_).all())
+        return certificate_of(risks, delta=float(level), n_reused=n_reused, n_repeated=n_repeated, silent=silent)
 
     def _answers(self, X: Any) -> tuple[IntArray, BoolArray]:
         check_is_fitted(self, "thresholds_")
@@ -217,18 +219,40 @@ class AbstainingClassifier(WrappedClassifier):
         kept = divide(labels.index, float(self.cv), rng)
         train, rest = np.flatnonzero(~kept), np.flatnonzero(kept)
         self._require_classes(labels, train)
+        rest = self._without_copies(X, train, rest)
         model = clone(self.estimator)
         model.fit(take_rows(X, train), labels.classes[labels.index[train]], **rows_of_options(options, train, labels))
-        _, n_repeated = count_reuse(X, None, force=True)
-        return HeldOut(model, take_rows(X, rest), Labels(labels.classes, labels.index[rest]), 0, n_repeated)
+        held_out = take_rows(X, rest)
+        _, n_repeated = count_reuse(held_out, None, force=True)
+        return HeldOut(model, held_out, Labels(labels.classes, labels.index[rest]), 0, n_repeated)
+
+    def _without_copies(self, X: Any, train: IntArray, rest: IntArray) -> IntArray:
+        """Leave out of the rows kept from training those that are copies of a row trained on; say how many.
+
+        What is left is a sample of rows unlike those trained on, so the promise is for such rows.
+        """
+        hashes = row_hashes(X)
+        if hashes is None:
+            return rest
+        copies = which_seen(hashes[rest], np.unique(hashes[train]))
+        if copies.all():
+            raise DataError("Every row kept from training is a copy of a row trained on. Keep every record once.")
+        if copies.any():
+            message = (
+                f"{int(copies.sum())} of the {len(rest)} rows kept from training are copies of rows trained on. They "
+                "can prove nothing and are left out, so the promise is for rows that are no such copies. Keep every "
+                "record once, or hold rows out yourself (X_val, cv='prefit')."
+            )
+            warnings.warn(message, ReusedRowsWarning, stacklevel=4)
+        return rest[~copies]
 
     def _choose(self, held_out: HeldOut, limits: FloatArray, rng: np.random.Generator | None) -> None:
         """Find the rule, and set what is known of it."""
         rows = Judged(held_out.labels.index, *answers_and_margins(held_out.model, held_out.X, self.margin_))
         proves = divide(rows.target, float(self.proving), rng)
         choosing, proving = rows.take(np.flatnonzero(~proves)), rows.take(np.flatnonzero(proves))
-        rule, self.proven_ = find_rule(choosing, proving, limits, float(self.delta), self.thresholds)
-        self.thresholds_ = rule if self.proven_ else np.full(len(limits), np.inf)
+        rule, passed = find_rule(choosing, proving, limits, float(self.delta), self.thresholds)
+        self.thresholds_ = rule if passed else np.full(len(limits), np.inf)
         self.certificate_ = certificate_of(
             self._risks(proving, rule),
             delta=float(self.delta),
@@ -236,7 +260,8 @@ class AbstainingClassifier(WrappedClassifier):
             n_reused=held_out.n_reused,
             n_repeated=held_out.n_repeated,
         )
-        if not self.proven_:
+        self.proven_ = self.certificate_.verdict == PROVEN  # forced rows find a rule, and prove nothing
+        if not passed:
             warnings.warn(self._not_proven(), UnmetBoundWarning, stacklevel=3)
 
     def _risks(self, rows: Judged, rule: FloatArray) -> list[ClassRisk]:

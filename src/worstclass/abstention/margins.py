@@ -10,6 +10,7 @@ import numpy.typing as npt
 from worstclass.abstention.rules import FloatArray
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 from worstclass.floors import IntArray
+from worstclass.labels import label_column
 from worstclass.offsets.scores import KINDS, class_scores, has_mean, resolve_kind
 
 #: what the margin of an answer can be
@@ -40,7 +41,7 @@ def answers_and_margins(estimator: Any, X: Any, margin: str) -> tuple[IntArray, 
     classes; below 0 where a classifier answers with another class than that of the largest score.
     """
     index = {label: k for k, label in enumerate(np.asarray(estimator.classes_).tolist())}
-    answers = np.array([index[label] for label in np.asarray(estimator.predict(X)).tolist()], dtype=np.int64)
+    answers = np.array([index[label] for label in label_column(estimator.predict(X)).tolist()], dtype=np.int64)
     if margin == "own":
         return answers, _own_margins(estimator, X)
     scores = class_scores(estimator, X, margin)

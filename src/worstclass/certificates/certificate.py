@@ -13,6 +13,10 @@ PROVEN, NOT_PROVEN, CANNOT_BE_JUDGED = "proven", "not proven", "cannot be judged
 NO_ROWS, TOO_FEW_ROWS, NOT_ALONE, NOTHING_WANTED = "no rows", "too few rows", "not alone", "nothing wanted"
 
 
+#: the verdict where rows were used before
+REUSED = "CANNOT BE JUDGED by rows that were used before."
+
+
 @dataclass(frozen=True)
 class ClassLimit:
     """What the calibration rows say of one class.
@@ -87,11 +91,13 @@ class Certificate:
         """``"proven"``, ``"not proven"`` or ``"cannot be judged"``; None where no floor was wanted.
 
         It cannot be judged where nothing but a lack of rows is in the way: each class that is not proven has rows, but
-        so few that even without an error they could not prove its floor.
+        so few that even without an error they could not prove its floor. Nor can it by rows that trained the model.
         """
         found = {row.status for row in self.classes} - {NOTHING_WANTED}
         if not found:
             return None
+        if self.n_reused:
+            return CANNOT_BE_JUDGED
         if found & {NOT_PROVEN, NO_ROWS}:
             return NOT_PROVEN
         return CANNOT_BE_JUDGED if TOO_FEW_ROWS in found else PROVEN
@@ -155,13 +161,21 @@ class Certificate:
         if self.verdict is None:
             return []
         if self.verdict == PROVEN:
-            lines = [f"PROVEN with confidence {self._confidence}: every class errs on less than 1 - floor."]
+            who = every_class([row.name for row in self.classes if row.floor is None], "floor")
+            lines = [f"PROVEN with confidence {self._confidence}: {who} errs on less than 1 - floor."]
             if any(row.floor is not None and row.limit > 1 - row.floor for row in self.classes):
                 lines += ["(All floors together are proven by a sharper rule than the limits: see docs/theory.md.)"]
             return lines
+        if self.n_reused:
+            return [REUSED]
         n_wanted = sum(row.floor is not None for row in self.classes)
-        head = f"{self.verdict.upper()}: {len(self.unproven)} of {n_wanted} floors are without proof."
+        head = f"{self.verdict.upper()}: without proof of {len(self.unproven)} of {n_wanted} floors."
         return [head, *(f"- {row.name}: {_missing(row)}" for row in self.unproven)]
+
+
+def every_class(not_asked: list[str], noun: str) -> str:
+    """Say of whom something is proven: of every class, or of every class but those of which nothing was asked."""
+    return f"every class with a {noun} (all but {', '.join(not_asked)})" if not_asked else "every class"
 
 
 def reuse_lines(n_rows: int, n_reused: int | None, n_repeated: int | None) -> list[str]:
@@ -189,7 +203,7 @@ def _line(row: ClassLimit, width: int, *, with_floor: bool) -> str:
         return line
     if row.floor is None:
         return f"{line}  {'-':>7}  -"
-    return f"{line}  {row.floor:>7.1%}  {'yes' if row.proven else row.status.upper()}"
+    return f"{line}  {_shown_percent(row.floor):>7}  {'yes' if row.proven else row.status.upper()}"
 
 
 def _missing(row: ClassLimit) -> str:
@@ -198,15 +212,25 @@ def _missing(row: ClassLimit) -> str:
         return "enough once the other classes are proven; its own rows need not be more."
     least = f"at least {row.more_rows_at_least:,}"
     if row.status == NO_ROWS:
-        return f"it has no calibration rows; {least} are needed, all of them right."
-    start = f"{row.wrong} of {row.total} rows wrong do not prove {row.floor:.4g}; {least} more are needed, "
+        return f"it has no calibration rows; {least} needed, all of them right."
+    start = f"{row.wrong} of {row.total} rows wrong do not prove {_shown(row.floor)}; {least} more needed, "
     if row.status == TOO_FEW_ROWS:
-        start = f"{row.total} rows cannot prove {row.floor:.4g}, even without an error; {least} more are needed, "
+        start = f"{row.total} rows cannot prove {_shown(row.floor)}, even without an error; {least} more needed, "
     if row.more_rows_if_rate_stays is None:
         return f"{start}all of them right. No number of rows is enough while the share of errors stays."
     if row.more_rows_if_rate_stays == row.more_rows_at_least:
         return f"{start}all of them right."
     return f"{start}all of them right; {row.more_rows_if_rate_stays:,} if the share of errors stays."
+
+
+def _shown(floor: float | None) -> str:
+    """Show a floor as it was written; rounded, 0.99999 would be 1."""
+    return f"{floor}" if floor is not None else "-"
+
+
+def _shown_percent(floor: float) -> str:
+    short = f"{floor:.1%}"
+    return short if short != "100.0%" else f"{100 * floor:.10g}%"
 
 
 def _percent(rate: float) -> str:

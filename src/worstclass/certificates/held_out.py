@@ -34,7 +34,7 @@ from worstclass.certificates.requirement import OWNER, check_delta, wanted_floor
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ParameterError
 from worstclass.floors import IntArray
-from worstclass.labels import Labels, refuse_twins
+from worstclass.labels import Labels, label_column, refuse_twins
 from worstclass.metrics import ClassCounts, count_correct
 
 
@@ -168,7 +168,7 @@ def _require_fitted(model: Any) -> None:
 def _counts(model: Any, X: Any, labels: Labels) -> ClassCounts:
     """Ask the model, and count; an answer that is no class is wrong."""
     _require_fitted(model)
-    answers = np.asarray(model.predict(X))
+    answers = label_column(model.predict(X))
     if answers.shape != labels.index.shape:
         raise DataError(
             f"model.predict must return one label a row, shape {labels.index.shape}. Got the shape {answers.shape}."

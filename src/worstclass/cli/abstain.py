@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from worstclass.abstention.certificate import RiskCertificate
 from worstclass.abstention.estimator import AbstainingClassifier
-from worstclass.certificates.certificate import PROVEN
 from worstclass.cli.by_class import numbers_by_class
 from worstclass.cli.certify import CANNOT_BE_JUDGED_CODE, EXIT_CODES, HELD_OUT
-from worstclass.cli.models import read_model
+from worstclass.cli.models import CERTIFICATE, read_model, write_model
 from worstclass.cli.sources import Drawn, draw_part, is_named, load_parts
 from worstclass.data.registry import named_dataset
 from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.experiments.run import Provenance
-from worstclass.persistence import save_model
+from worstclass.labels import known_labels
 
 OWNER = "abstain"
 #: margins, as the command line calls them
@@ -60,6 +60,7 @@ def abstain_command(request: AbstainRequest) -> int:
         inside.row_hashes_ = loaded.row_hashes_
     parts = load_parts(request.data, request.target, inside.classes_, seed=request.seed, owner=OWNER, **request.reading)
     drawn = draw_part(parts, HELD_OUT, request.data, request.max_rows, request.seed)
+    labels = known_labels(drawn.part.X, drawn.part.y, inside.classes_, "the target column")
     model = AbstainingClassifier(
         inside,
         _limits(request, inside.classes_.tolist()),
@@ -73,11 +74,10 @@ def abstain_command(request: AbstainRequest) -> int:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnmetBoundWarning)  # the certificate tells it
-        model.fit(drawn.part.X, drawn.part.y)
-    request.out.mkdir(parents=True, exist_ok=True)
-    save_model(model, request.out)
+        model.fit(drawn.part.X, inside.classes_[labels.index])
+    write_model(model, request.out)
     file = _write(request, model, drawn)
-    _show(request, model.certificate_, drawn, file)
+    _show(request, model.certificate_, drawn, file, silent=bool(np.isposinf(model.thresholds_).all()))
     return EXIT_CODES.get(model.certificate_.verdict, CANNOT_BE_JUDGED_CODE)
 
 
@@ -109,12 +109,12 @@ def _write(request: AbstainRequest, model: AbstainingClassifier, drawn: Drawn) -
         "seed": request.seed,
         "provenance": Provenance.collect().model_dump(),
     }
-    file = request.out / "certificate.json"
+    file = request.out / CERTIFICATE
     file.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     return file
 
 
-def _show(request: AbstainRequest, certificate: RiskCertificate, drawn: Drawn, file: Path) -> None:
+def _show(request: AbstainRequest, certificate: RiskCertificate, drawn: Drawn, file: Path, *, silent: bool) -> None:
     if request.as_json:
         typer.echo(file.read_text(encoding="utf-8"), nl=False)
         return
@@ -123,6 +123,6 @@ def _show(request: AbstainRequest, certificate: RiskCertificate, drawn: Drawn, f
         f"to answer, {certificate.n_rows:,} prove"
     )
     typer.echo(str(certificate))
-    if certificate.verdict != PROVEN:
+    if silent:
         typer.echo("So the model answers nothing. The counts are those of the rule that the tests began with.")
     typer.echo(f"model:       {request.out}\ncertificate: {file}")

@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 done, but the bound is not met; 2 bad input or another err
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -527,6 +528,11 @@ def run(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
     except (WorstClassError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
+        return 2
+    except Exception:  # not 1, which would say that a floor is not met or not proven
+        typer.echo(
+            f"{traceback.format_exc()}error: this should have been told in one sentence; please report it.", err=True
+        )
         return 2
     return 0
 

@@ -19,6 +19,7 @@ from worstclass.cli.sources import draw_part, is_named, load_parts
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import ALL
 from worstclass.exceptions import ParameterError
+from worstclass.labels import known_labels
 
 #: exit codes by verdict; 2 also stands for bad input
 EXIT_CODES = {PROVEN: 0, NOT_PROVEN: 1}
@@ -52,7 +53,8 @@ def certify_command(
     floors = parse_require(require, booster.classes_.tolist(), class_names) if own_limits is None else None
     parts = load_parts(data, target, booster.classes_, seed=seed, owner="certify", **reading)
     drawn = draw_part(parts, HELD_OUT, data, max_rows, seed)
-    X, y = drawn.part.X, drawn.part.y
+    labels = known_labels(drawn.part.X, drawn.part.y, booster.classes_, "the target column")
+    X, y = drawn.part.X, booster.classes_[labels.index]
     certificate: Certificate | RiskCertificate
     if own_limits is not None:
         certificate = own_limits.certify(X, y, delta=delta, force=force)

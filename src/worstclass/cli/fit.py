@@ -12,6 +12,7 @@ from rich.console import Console
 
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.cli.learners import default_learner
+from worstclass.cli.models import write_model
 from worstclass.cli.offsets import counted_anew, offsets_line, tuned
 from worstclass.cli.progress import RichProgress
 from worstclass.cli.sources import at_most, is_named, load_splits
@@ -22,7 +23,6 @@ from worstclass.exceptions import ParameterError, WorstClassWarning
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport, class_report
 from worstclass.offsets.estimator import WorstClassOffsets
-from worstclass.persistence import save_model
 from worstclass.report.figures import class_weight_figure, save_figure
 from worstclass.report.summary import markdown_report, verdict
 
@@ -74,7 +74,7 @@ def fit_command(request: FitRequest) -> bool:
         booster.callbacks = None
         model = _with_offsets(request, booster, splits)
     seconds = time.perf_counter() - started
-    save_model(model, request.out)
+    write_model(model, request.out)
     result = _result(request, splits, booster, seconds)
     if isinstance(model, WorstClassOffsets):
         test = None if splits.test is None else at_most(splits.test, request.max_test_rows, request.seed)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from worstclass.cli.learners import named_or_own
-from worstclass.persistence import Model, load_model
+from worstclass.exceptions import ParameterError
+from worstclass.persistence import Model, load_model, save_model
+
+#: what is proven of a model, beside it
+CERTIFICATE = "certificate.json"
 
 
 def read_model(folder: Path, network: str | None) -> Model:
@@ -17,3 +21,14 @@ def read_model(folder: Path, network: str | None) -> Model:
     network : ``package.module:callable`` of a network of the user's own that it was trained with.
     """
     return load_model(folder, module=None if network is None else named_or_own(network), keep_in_memory=False)
+
+
+def write_model(model: Model, folder: Path) -> None:
+    """Write a model in place of the one that is there; what was certified of that one goes with it."""
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(
+            "--out", "the command", allowed="a folder, or a path where there is nothing", got=str(folder)
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    save_model(model, folder)
+    (folder / CERTIFICATE).unlink(missing_ok=True)

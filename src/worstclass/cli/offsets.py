@@ -12,7 +12,7 @@ from rich.console import Console
 
 from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.cli.models import read_model
+from worstclass.cli.models import read_model, write_model
 from worstclass.cli.sources import first_part, load_parts, load_splits
 from worstclass.cli.thetas import parse_floors
 from worstclass.data.splits import ALL, Part, columns_in_order
@@ -23,7 +23,6 @@ from worstclass.labels import known_labels
 from worstclass.metrics import ClassReport, class_report
 from worstclass.offsets.estimator import WorstClassOffsets
 from worstclass.offsets.held_out import count_trained_on
-from worstclass.persistence import save_model
 
 OWNER = "offsets"
 #: what offsets are added to, as the command line calls it
@@ -56,7 +55,8 @@ def offsets_command(request: OffsetsRequest) -> bool:
     """
     console = Console()
     loaded: Any = read_model(request.model, request.network)
-    if isinstance(loaded, AbstainingClassifier):
+    abstained = isinstance(loaded, AbstainingClassifier)
+    if abstained:
         loaded = loaded.estimator_
     booster = loaded.estimator_ if isinstance(loaded, WorstClassOffsets) else loaded
     rows = _rows(request, booster)
@@ -67,11 +67,16 @@ def offsets_command(request: OffsetsRequest) -> bool:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", WorstClassWarning)
         model = tuned(booster, part, request.scores, theta)
-    request.out.mkdir(parents=True, exist_ok=True)
-    save_model(model, request.out)
+    write_model(model, request.out)
     record = _write(request, model, len(part), n_seen)
     for warning in caught:
         _say(console, f"warning: {warning.message}", "yellow")
+    if abstained:
+        _say(
+            console,
+            "The model abstained. Offsets change its answers, so what was proven of them is gone, and it answers",
+        )
+        _say(console, "every row now; worstclass abstain finds a rule anew.\n")
     _say(console, f"{len(part):,} rows, without offsets (by {model.scores_})\n{model.validation_report_before_}\n")
     _say(console, f"with offsets\n{model.validation_report_}\n")
     _say(console, offsets_line(model))

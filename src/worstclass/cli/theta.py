@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +13,15 @@ from rich.console import Console
 
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.cli.learners import default_learner
+from worstclass.cli.models import write_model
 from worstclass.cli.sources import at_most, is_named, load_splits
 from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
-from worstclass.exceptions import ParameterError, SelectionInterrupted
+from worstclass.exceptions import ParameterError, ReusedRowsWarning, SelectionInterrupted
 from worstclass.experiments.compare import Budget
 from worstclass.experiments.run import Provenance
 from worstclass.metrics import ClassReport, class_report
-from worstclass.persistence import save_model
 from worstclass.selection import SelectionEvent, ThetaSelection, select_theta
 from worstclass.selection.result import short_theta
 
@@ -68,21 +69,23 @@ def theta_command(request: ThetaRequest) -> bool:
     booster = _booster(request, splits)
     goal = parse_theta(request.goal, request.data, splits, owner=OWNER, option="--goal") if request.goal else None
     try:
-        selection = select_theta(
-            booster,
-            *(splits.train.X, splits.train.y),
-            *((None, None) if splits.val is None else (splits.val.X, splits.val.y)),
-            way=request.way,
-            candidates=None if request.candidates is None else _numbers(request.candidates),
-            baseline=None if request.baseline is None else _number_or_name(request.baseline),
-            goal=goal,
-            val_share=request.val_share,
-            progress=_Lines(Console(quiet=request.quiet)),
-            **request.search,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedRowsWarning)  # the rows of one file were divided, not used twice
+            selection = select_theta(
+                booster,
+                *(splits.train.X, splits.train.y),
+                *((None, None) if splits.val is None else (splits.val.X, splits.val.y)),
+                way=request.way,
+                candidates=None if request.candidates is None else _numbers(request.candidates),
+                baseline=None if request.baseline is None else _number_or_name(request.baseline),
+                goal=goal,
+                val_share=request.val_share,
+                progress=_Lines(Console(quiet=request.quiet)),
+                **request.search,
+            )
     except SelectionInterrupted as interrupt:
         selection = interrupt.selection
-    save_model(selection.booster, request.out)
+    write_model(selection.booster, request.out)
     test = _tested(request, splits, selection.booster)
     file = _write(request, selection, test)
     _say(console, f"\n{selection}", _colour(selection))

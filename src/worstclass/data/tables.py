@@ -50,7 +50,19 @@ def table_part(table: pd.DataFrame, target: str, *, where: str) -> Part:
         )
     if table.shape[1] == 0:
         raise DatasetError(f"{where}: there is no column besides the target {target!r}.")
+    _refuse_infinite(table, where)
     return Part(categories_for_text(table, where), _label_array(labels))
+
+
+def _refuse_infinite(table: pd.DataFrame, where: str) -> None:
+    infinite = np.isinf(table.select_dtypes("float").to_numpy(dtype=np.float64, na_value=np.nan))
+    if infinite.any():
+        names = table.select_dtypes("float").columns[infinite.any(axis=0)].tolist()
+        first = int(np.flatnonzero(infinite.any(axis=1))[0]) + 1
+        raise DatasetError(
+            f"{where} has infinite numbers in the columns {names}, first in row {first}. Leave cells empty where a "
+            "number is missing, or write a finite one."
+        )
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

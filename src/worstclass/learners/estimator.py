@@ -14,6 +14,7 @@ from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError
 from worstclass.labels import Labels, known_labels
 from worstclass.learners.base import Encoder, Inputs, WeakLearner
+from worstclass.learners.columns import number_columns, with_kinds
 from worstclass.options import require_known_options
 
 
@@ -66,7 +67,9 @@ class LearnerClassifier(ClassifierMixin, BaseEstimator):
                 validate_data(self, X, reset=reset, skip_check_array=True)
             except ValueError as error:
                 raise DataError(str(error)) from None
-        return checked
+        if reset:
+            self._number_columns = number_columns(X)
+        return with_kinds(checked, self._number_columns)
 
     def _validation(self, encoder: Encoder, labels: Labels, X_val: Any, y_val: Any) -> tuple[Inputs, Labels] | None:
         if X_val is None and y_val is None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import ParameterError, ReusedRowsWarning, UnmetBoundWarning
-from worstclass.fingerprints import n_shared
+from worstclass.fingerprints import is_reuse, n_shared
 from worstclass.floors import Floors, IntArray
 from worstclass.labels import Labels
 from worstclass.metrics import ClassCounts, ClassReport, count_correct
@@ -245,7 +245,7 @@ class WorstClassOffsets(WrappedClassifier):
 
 
 def _warn_of_reuse(n_reused: int | None, n_rows: int) -> None:
-    if n_reused:
+    if is_reuse(n_reused, n_rows):
         message = (
             f"The classifier was trained on {n_reused} of the {n_rows} rows that choose the offsets. Its errors there "
             "say little of those on other rows. Pass rows that it has not seen."

@@ -145,6 +145,10 @@ def _judged(member: Any, X: Any, labels: Labels, test: IntArray, kind: str) -> H
 def _splitter(cv: Any, labels: Labels, random_state: Any, owner: str) -> Any:
     whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
     if isinstance(cv, float | np.floating) and 0 < cv < 1:
+        if labels.totals.min() < 2:
+            alone = labels.classes[labels.totals < 2].tolist()
+            allowed = f"'prefit' with held-out rows of yours, where a class has one row: {alone}"
+            raise ParameterError("cv", owner, allowed=allowed, got=cv, hint="Or gather more rows of it.")
         return StratifiedShuffleSplit(n_splits=1, test_size=float(cv), random_state=random_state)
     if whole and cv >= 2:
         smallest = int(labels.totals.argmin())

@@ -54,8 +54,9 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = get_tags(self.estimator).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
 
     @property
@@ -67,13 +68,25 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return isinstance(self.cv, str) and self.cv == "prefit"
 
     def _check_estimator(self) -> None:
-        if isinstance(self.estimator, type) or not is_classifier(self.estimator):
+        """Refuse what is no classifier; what scikit-learn knows nothing of is one if it predicts, and can be cloned."""
+        tagged = hasattr(self.estimator, "__sklearn_tags__")
+        predicts = callable(getattr(self.estimator, "predict", None))
+        if isinstance(self.estimator, type) or not (is_classifier(self.estimator) if tagged else predicts):
             raise ParameterError("estimator", self._owner, allowed="a classifier", got=self.estimator)
+        if not self._is_prefit and not hasattr(self.estimator, "get_params"):
+            raise ParameterError(
+                "estimator",
+                self._owner,
+                allowed="a classifier that scikit-learn can clone (with get_params), or fitted, with cv='prefit'",
+                got=self.estimator,
+            )
 
     def _fit_options(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the options that go to the ``fit`` of the classifier; refuse those it does not know."""
         if get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", **given).estimator.fit)
+        if self._is_prefit:  # nothing is trained, and what is given is refused as such
+            return {name: value for name, value in given.items() if value is not None}
         known = inspect.signature(self.estimator.fit).parameters
         if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
             for name in given:
@@ -99,7 +112,8 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _fitted_classes(self) -> npt.NDArray[Any]:
         try:
-            check_is_fitted(self.estimator)
+            if hasattr(self.estimator, "__sklearn_tags__"):
+                check_is_fitted(self.estimator)
             return np.asarray(self.estimator.classes_)
         except (NotFittedError, AttributeError):
             raise ParameterError(

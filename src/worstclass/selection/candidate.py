@@ -23,6 +23,9 @@ from worstclass.selection.watch import Watch, resolve_after
 
 Theta = float | Mapping[Any, float]
 
+#: why a fit ended early, where passes or time were up
+BUDGET_SPENT = "the budget was spent"
+
 FEASIBLE, INFEASIBLE, ABANDONED, RUNNING = "feasible", "infeasible", "abandoned", "running"
 
 
@@ -262,7 +265,7 @@ class Candidate:
         unmet = self.booster.unmet_edge_
         if self.abandoned or self.aside or not self.ended or unmet is None:
             return self.abandoned or self.aside
-        cause = "the budget was spent" if unmet.budget_spent else "its edge was out of reach"
+        cause = BUDGET_SPENT if unmet.budget_spent else "its edge was out of reach"
         return f"ended in round {unmet.round}: {cause}"
 
     def _note(self, record: RoundRecord) -> None:

@@ -22,8 +22,9 @@ import numpy as np
 from worstclass.boosting.base import is_count
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
-from worstclass.exceptions import ParameterError, WorstClassWarning
+from worstclass.exceptions import DataError, ParameterError, WorstClassWarning
 from worstclass.floors import Floors
+from worstclass.labels import training_labels
 from worstclass.selection.prefixes import meets, prefix_meeting
 
 OWNER = "nearest_feasible_floors"
@@ -112,7 +113,8 @@ class FeasibleFloors:
         if self.booster is None:
             return "\n".join([*lines, "No feasible floors were found: no vote has a row of every class right."])
         lowered = [f"{row.label} {row.floor:g} (lowered by {row.lowered_by:g})" for row in self.blocking]
-        return "\n".join([*lines, f"Nearest feasible floors: {', '.join(lowered)}; the other classes as asked."])
+        rest = "; the other classes as asked" if len(lowered) < len(self.floors) else ""
+        return "\n".join([*lines, f"Nearest feasible floors: {', '.join(lowered)}{rest}."])
 
 
 def nearest_feasible_floors(
@@ -158,6 +160,8 @@ def nearest_feasible_floors(
         allowed = "a fitted WorstClassBooster, or a WeakLearningError or ThetaSelection that carries one"
         raise ParameterError("fitted", OWNER, allowed=allowed, got=fitted)
     check_steps(resolution, max_fits, owner=OWNER)
+    if X is not None:
+        _require_same_rows(booster, X, y)
     fit = None if X is None else _refits_of(booster, X, y, X_val, y_val)
     return find_nearest(booster, fit, resolution=resolution, max_fits=max_fits)
 
@@ -287,6 +291,17 @@ def _at_floors(witness: Witness, floors: dict[Any, float]) -> WorstClassBooster:
     booster.n_members_used_ = used
     booster._report()
     return booster
+
+
+def _require_same_rows(booster: WorstClassBooster, X: Any, y: Any) -> None:
+    """Refuse rows that cannot be those of the fit: rows that are short are counted there, and floors found here."""
+    labels = training_labels(X, y)
+    same = labels.classes.tolist() == booster.classes_.tolist()
+    if not same or labels.totals.tolist() != list(booster.history_[0].class_totals):
+        raise DataError(
+            f"X and y must be the rows that the booster was fitted on, of which each class has "
+            f"{list(booster.history_[0].class_totals)}. Got {labels.totals.tolist()} of {labels.classes.tolist()}."
+        )
 
 
 def _refits_of(booster: WorstClassBooster, X: Any, y: Any, X_val: Any, y_val: Any) -> Fit:

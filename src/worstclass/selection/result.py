@@ -9,7 +9,7 @@ from typing import Any
 
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.per_class import OTHERS
-from worstclass.selection.candidate import CandidateRecord
+from worstclass.selection.candidate import BUDGET_SPENT, CandidateRecord
 from worstclass.selection.nearest import FeasibleFloors
 
 #: floors by class that a line of the table names one by one
@@ -91,7 +91,9 @@ class ThetaSelection:
         if self.observed_error is not None:
             lines.append(f"the baseline's worst-class validation error: {self.observed_error:.1%}")
         if self.nearest is not None:
-            lines += ["The goal is infeasible.", str(self.nearest)]
+            spent = self.candidates[0].why.endswith(BUDGET_SPENT)
+            lines += ["The goal was not reached within the budget." if spent else "The goal is infeasible."]
+            lines += [str(self.nearest)]
         else:
             lines.append(self._sentence)
         lines.append(f"{self.passes:,} passes in all. Chosen by {self.chosen_by}. {_NEVER}")

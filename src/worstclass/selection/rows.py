@@ -12,7 +12,7 @@ import numpy.typing as npt
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.splits import make_splits, take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning
-from worstclass.fingerprints import n_shared
+from worstclass.fingerprints import is_reuse, n_shared
 from worstclass.labels import Labels, known_labels, training_labels
 
 OWNER = "select_theta"
@@ -60,7 +60,7 @@ def separate(X: Any, y: Any, X_val: Any, y_val: Any, *, val_share: float, seed: 
         chooses = known_labels(X_val, y_val, labels.classes)
         _require_every_class(chooses, "Add rows of them to X_val, or set a larger share apart.")
         n_reused = n_shared(X, X_val)
-        if n_reused:
+        if is_reuse(n_reused, len(chooses.index)):
             message = (
                 f"{n_reused} of the {len(chooses.index)} validation rows are training rows too. Errors there say "
                 "little of those on other rows, and favour floors that are met on the training rows alone. Pass rows "
