@@ -226,3 +226,18 @@ def test_methods_with_offsets_are_compared(place, command):
     assert [result["passes"] for result in results] == [4] * 6
     assert results[0]["validation"]["worst_error"] < results[2]["validation"]["worst_error"]
     assert "ours+offsets" in shown
+
+
+def test_the_least_there_is_is_told_and_slack_asks_for_it(place, command):
+    code, shown = command("offsets", "model", "fresh.csv", "--target", "kind", "--slack", "0", "--out", "least")
+    assert code == 0
+    least = json.loads((place / "least" / "tuning.json").read_text())
+    assert least["settings"]["slack"] == 0
+    assert least["after"]["worst_error"] == least["least_worst_error"]
+    assert load_model(place / "least").slack == 0
+    command("offsets", "model", "fresh.csv", "--target", "kind", "--out", "near")
+    near = json.loads((place / "near" / "tuning.json").read_text())
+    assert near["least_worst_error"] == least["least_worst_error"] <= near["after"]["worst_error"]
+    code, shown = command("offsets", "model", "fresh.csv", "--target", "kind", "--slack", "-1", "--out", "wrong")
+    assert code == 2
+    assert "from 0 on" in shown

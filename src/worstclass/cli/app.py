@@ -246,6 +246,13 @@ def offsets(
         list[str] | None,
         typer.Option(help="Floors to meet at few errors: 0.8, or class=0.95 (repeat it). Without: the worst class."),
     ] = None,
+    slack: Annotated[
+        float | None,
+        typer.Option(
+            help="Standard errors by which the worst class may stay above the least there is, in exchange for offsets "
+            "that rest on more rows; by default 1, and 0 for two classes."
+        ),
+    ] = None,
     target: Target = None,
     root: Root = None,
     image_size: ImageSize = None,
@@ -270,6 +277,7 @@ def offsets(
         out=out,
         scores=scores.value,
         theta=theta or [],
+        slack=slack,
         target=target,
         network=network,
         val_share=val_share,

@@ -38,6 +38,7 @@ class OffsetsRequest:
     out: Path
     scores: str
     theta: list[str]
+    slack: float | None
     target: str | None
     network: str | None
     val_share: float | None
@@ -66,7 +67,7 @@ def offsets_command(request: OffsetsRequest) -> bool:
     theta = parse_floors(request.theta, booster.classes_, owner=OWNER) if request.theta else None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", WorstClassWarning)
-        model = tuned(booster, part, request.scores, theta)
+        model = tuned(booster, part, request.scores, theta, "auto" if request.slack is None else request.slack)
     write_model(model, request.out)
     record = _write(request, model, len(part), n_seen)
     for warning in caught:
@@ -84,9 +85,11 @@ def offsets_command(request: OffsetsRequest) -> bool:
     return model.floors_met_ is not False
 
 
-def tuned(booster: WorstClassBooster, part: Part, scores: str, theta: Any) -> WorstClassOffsets:
+def tuned(
+    booster: WorstClassBooster, part: Part, scores: str, theta: Any, slack: float | str = "auto"
+) -> WorstClassOffsets:
     """Find offsets for a fitted booster on held-out rows."""
-    return WorstClassOffsets(booster, theta, cv="prefit", scores=SCORES[scores]).fit(part.X, part.y)
+    return WorstClassOffsets(booster, theta, cv="prefit", scores=SCORES[scores], slack=slack).fit(part.X, part.y)
 
 
 def offsets_line(model: WorstClassOffsets) -> str:
@@ -94,9 +97,11 @@ def offsets_line(model: WorstClassOffsets) -> str:
     pairs = zip(model.classes_.tolist(), model.offsets_.tolist(), strict=True)
     values = ", ".join(f"{label} {offset:+.3f}" for label, offset in pairs)
     before, after = model.validation_report_before_, model.validation_report_
+    least = model.least_worst_error_
+    could = "" if least is None or least >= after.worst_error else f" (the least there is {least:.1%})"
     return (
         f"offsets on {model.scores_}: {values}\n"
-        f"worst class {before.worst_error:.1%} -> {after.worst_error:.1%}, all rows {before.plain_error:.1%} -> "
+        f"worst class {before.worst_error:.1%} -> {after.worst_error:.1%}{could}, all rows {before.plain_error:.1%} -> "
         f"{after.plain_error:.1%}, on the rows that chose them"
     )
 
@@ -150,6 +155,7 @@ def _write(request: OffsetsRequest, model: WorstClassOffsets, n_rows: int, n_see
         "settings": {
             "scores": request.scores,
             "theta": request.theta or None,
+            "slack": request.slack,
             "val_share": request.val_share,
             "test_share": request.test_share,
             "force": request.force,
@@ -201,6 +207,7 @@ def offsets_record(model: WorstClassOffsets) -> dict[str, Any]:
     return {
         "scores": model.scores_,
         "offsets": dict(zip(labels, model.offsets_.tolist(), strict=True)),
+        "least_worst_error": model.least_worst_error_,
         "optimal": model.optimal_,
         "floors_met": model.floors_met_,
         "before": model.validation_report_before_.to_dict(),
