@@ -23,6 +23,7 @@ def wanted_floors(
 
     Examples
     --------
+    >>> import numpy as np
     >>> wanted_floors({"malignant": 0.95, "others": 0}, np.array(["benign", "malignant"]))
     (None, Fraction(19, 20))
     """

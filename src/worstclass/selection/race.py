@@ -11,7 +11,7 @@ a first member whose round was dropped is provisional). Then:
   three standard errors of its own.
 - *The budget is kept.* Scores say more the more rounds they rest on, so all go on for as long as can be paid for.
   Where ``cost_limit`` fits at the largest theta still running would not pay for all until the next look, and for the
-  best two of all from there to their end, the candidate of the worst score goes, but never these two.
+  best two of all from there to their end, the candidate of the worst score is set aside, but never these two.
 - *What is left is spent on those set aside*, the best score first, with the booster's own patience. The best of all
   is always run to its end: what is returned is what a plain fit at its theta gives.
 """
