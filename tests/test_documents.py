@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import shlex
 import shutil
@@ -19,12 +20,27 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+#: an example, and the output that follows it if there is one; commands are no output
+EXAMPLE = re.compile(
+    r"^```python\n(.*?)^```\n(?:\s*^```\n(?!worstclass |make |python )(.*?)^```)?", re.MULTILINE | re.DOTALL
+)
+
+
 def blocks(language: str) -> list:
     found = []
     for document in DOCUMENTS:
         texts = [text for kind, text in BLOCK.findall(document.read_text()) if kind == language]
         found += [pytest.param(text, id=f"{document.name}-{n}") for n, text in enumerate(texts)]
     return found
+
+
+def examples() -> list:
+    """Return every Python example with its output, in which "..." stands for any lines; empty where none is shown."""
+    return [
+        pytest.param(code, output, id=f"{document.name}-{n}")
+        for document in DOCUMENTS
+        for n, (code, output) in enumerate(EXAMPLE.findall(document.read_text()))
+    ]
 
 
 # `-W error::package.Category` is ignored where the package cannot be imported yet, so the filter is set inside
@@ -47,11 +63,24 @@ def test_an_example_that_warns_fails(tmp_path):
     assert run_example(warns, tmp_path).returncode == 1
 
 
-@pytest.mark.parametrize("example", blocks("python"))
-def test_python_examples_run_as_written(example, tmp_path):
+def shows(wanted: str, got: str) -> bool:
+    return doctest.OutputChecker().check_output(wanted, got, doctest.ELLIPSIS)
+
+
+@pytest.mark.parametrize(("example", "output"), examples())
+def test_python_examples_run_as_written_and_print_what_is_shown(example, output, tmp_path):
     done = run_example(example, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "worst" in done.stdout
+    assert not output or shows(output, done.stdout), f"shown:\n{output}\nprinted:\n{done.stdout}"
+
+
+def test_outputs_are_compared():
+    shown = [param.values[1] for param in examples()]
+    assert sum(map(bool, shown)) >= 6
+    assert len(shown) == len(blocks("python"))
+    assert shows("...\nworst 1%\n", "class\nworst 1%\n")
+    assert not shows("...\nworst 1%\n", "class\nworst 2%\n")
 
 
 def commands() -> list[str]:
