@@ -6,7 +6,7 @@ import json
 import math
 import re
 import warnings
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pandas as pd
@@ -754,6 +754,8 @@ class TestReuse:
         assert "the model answers nothing" in str(found)
         assert "more rows needed" not in str(found)
         assert RiskCertificate.from_dict(found.to_dict()) == found
+        earlier = {name: value for name, value in found.to_dict().items() if name != "silent"}
+        assert RiskCertificate.from_dict(earlier) == replace(found, silent=False)
 
     def test_answers_in_a_matrix_of_one_column(self, thirds):
         class Column(LogisticRegression):

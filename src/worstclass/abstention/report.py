@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass
 from typing import Any, Self
 
 from worstclass.certificates.certificate import NOTHING_WANTED, PROVEN
@@ -111,8 +111,12 @@ class RiskReport:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Rebuild a report from what ``to_dict`` gave."""
-        own = {name: values[name] for name in cls.__dataclass_fields__ if name != "classes"}
+        """Rebuild a report from what ``to_dict`` gave; what a file of an earlier version lacks has its default."""
+        own = {
+            name: values[name]
+            for name, field in cls.__dataclass_fields__.items()
+            if name != "classes" and (name in values or field.default is MISSING)
+        }
         rows = [{key: row[key] for key in ClassRisk.__dataclass_fields__} for row in values["classes"]]
         return cls(classes=tuple(ClassRisk(**row) for row in rows), **own)
 
