@@ -126,6 +126,8 @@ def judged(cell: dict[str, Any]) -> dict[str, Any]:
     fits, raced = cell["fits"], cell["race"]
     feasible = [fit for fit in fits if fit["feasible"]]
     planned = fits[0]["rounds"]  # the floor of 0.1 is met after T rounds, so that none is added
+    assert fits[0]["ran_through"]
+    assert fits[0]["feasible"]
     whole = [fit for fit in feasible if fit["rounds"] >= planned][-1]
     through = [fit for fit in feasible if fit["ran_through"]][-1]
     best = min(fits, key=lambda fit: (fit["worst"], fit["plain"], not fit["bound_met"], -fit["theta"]))

@@ -735,7 +735,7 @@ class TestReuse:
             model = AbstainingClassifier(RandomForestClassifier(20, random_state=0), 0.1, random_state=0).fit(X, y)
         assert {warning.category for warning in caught} == {ReusedRowsWarning, UnmetBoundWarning}
         assert not model.proven_
-        with pytest.raises(DataError, match="Every row kept from training is a copy"):
+        with pytest.raises(DataError, match=r"Every row kept from training is a copy.*cv='prefit'"):
             AbstainingClassifier(GaussianNB(), 0.1).fit(np.repeat(X[:2], 50, axis=0), np.tile([0, 1], 50))
 
     def test_rows_that_chose_and_proved_do_not_prove_again_around_a_classifier_that_keeps_no_fingerprints(self, thirds):

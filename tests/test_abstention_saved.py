@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -14,6 +15,7 @@ from worstclass import (
     TorchLearner,
     WorstClassBooster,
     WorstClassOffsets,
+    certify,
     load_model,
     save_model,
 )
@@ -170,3 +172,45 @@ def test_a_rule_for_other_classes_is_refused(trees, tmp_path):
     (tmp_path / "three" / "abstention.json").write_text((tmp_path / "two" / "abstention.json").read_text())
     with pytest.raises(ModelFormatError, match=r"for 2 classes, and the model has 3.*remove abstention.json"):
         load_model(tmp_path / "three")
+
+
+@pytest.mark.parametrize("around", [AbstainingClassifier, WorstClassOffsets])
+def test_whether_all_rows_are_known_is_saved_too(around, trees, tmp_path):
+    unknown = copy.copy(trees)
+    unknown.row_hashes_ = None
+    options = {"risk": 0.3} if around is AbstainingClassifier else {}
+    model = around(unknown, cv="prefit", **options).fit(*HELD_OUT)
+    again = load_model(save_model(model, tmp_path))
+    assert again.training_rows_known_ is model.training_rows_known_ is False
+    np.testing.assert_array_equal(again.row_hashes_, model.row_hashes_)
+    assert certify(again, *FRESH).n_reused is None
+    with pytest.raises(DataError, match="400 of the 400"):
+        certify(again, *HELD_OUT)
+    # a rule found anew around it must not make the rows known
+    second = load_model(save_model(AbstainingClassifier(inside_of(again), 0.3, cv="prefit").fit(*FRESH), tmp_path))
+    assert second.training_rows_known_ is False
+
+
+def inside_of(model):
+    inside = model.estimator_ if isinstance(model, AbstainingClassifier) else model
+    inside.row_hashes_, inside.training_rows_known_ = model.row_hashes_, model.training_rows_known_
+    return inside
+
+
+def test_what_an_earlier_version_did_not_write_is_not_missed(trees, tmp_path):
+    model = AbstainingClassifier(WorstClassOffsets(trees, cv="prefit").fit(*FRESH), 0.3, cv="prefit").fit(*HELD_OUT)
+    save_model(model, tmp_path)
+    later = {
+        "model.json": ("column_kinds", "training_rows_known"),
+        "offsets.json": ("slack", "least_worst_error", "training_rows_known"),
+        "abstention.json": ("training_rows_known",),
+    }
+    for name, fields in later.items():
+        values = json.loads((tmp_path / name).read_text())
+        for field in fields:
+            del values[field]
+        values.get("certificate", {}).pop("silent", None)
+        (tmp_path / name).write_text(json.dumps(values))
+    again = load_model(tmp_path)
+    assert again.training_rows_known_
+    np.testing.assert_array_equal(again.predict(FRESH[0]), model.predict(FRESH[0]))

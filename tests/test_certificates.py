@@ -480,6 +480,10 @@ def test_forced_reuse_is_written_down(blobs):
     certificate = certify(booster_of(X[:60], y[:60]), X[50:], y[50:], force=True, require=0.1)
     assert certificate.n_reused == 10
     assert "FORCED: the model was trained or validated on 10 of the 40 rows" in str(certificate)
+    assert certificate.verdict == "cannot be judged"
+    assert certificate.provable_floor == 0
+    assert {row.status for row in certificate.classes} == {"used before"}
+    assert "With confidence" not in str(certificate)
     assert Certificate.from_dict(certificate.to_dict()).n_reused == 10
 
 

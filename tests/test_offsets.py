@@ -501,6 +501,7 @@ class TestEstimator:
         offsets = dict(zip(model.classes_, model.offsets_, strict=True))
         assert offsets["rarest"] == 0 == pytest.approx(sum(offsets.values()))
         assert not model.optimal_
+        assert model.least_worst_error_ is None
         before, after = model.validation_report_before_, model.validation_report_
         assert after.worst_error <= before.worst_error
 
@@ -515,9 +516,9 @@ class TestEstimator:
         (X, y), (X_val, y_val) = halves
         booster = WorstClassBooster(DecisionTreeClassifier(max_depth=3), 0.2, n_rounds=3, random_state=0)
         booster.fit(X, y, X_val, y_val)
-        with pytest.warns(ReusedRowsWarning, match="trained on 600 of the 600 rows that choose"):
+        with pytest.warns(ReusedRowsWarning, match="chosen by, 600 of the 600 rows that choose"):
             WorstClassOffsets(booster, cv="prefit").fit(X, y)
-        with pytest.warns(ReusedRowsWarning, match="trained on 600 of the 600 rows that choose"):
+        with pytest.warns(ReusedRowsWarning, match="chosen by, 600 of the 600 rows that choose"):
             WorstClassOffsets(LogisticRegression()).fit(X, y, X, y)
         WorstClassOffsets(booster, cv="prefit").fit(X_val, y_val)  # warnings are errors
 
@@ -529,6 +530,11 @@ class TestEstimator:
         ordered = WorstClassOffsets(fitted, cv="prefit").fit(X_held, y_held)
         reordered = WorstClassOffsets(fitted, cv="prefit").fit(X_held[X_held.columns[::-1]], y_held)
         assert (ordered.offsets_ == reordered.offsets_).all()
+        by_rows = [
+            WorstClassOffsets(LogisticRegression()).fit(X, y, part, y_held).offsets_
+            for part in (X_held, X_held[X_held.columns[::-1]])
+        ]
+        assert (by_rows[0] == by_rows[1]).all()
 
     def test_labels_and_floors_of_another_type_are_told_apart(self, halves):
         (X, y), (X_held, y_held) = halves

@@ -1013,3 +1013,11 @@ def test_nearest_floors_are_found_on_the_rows_of_the_fit(blobs):
     model = WorstClassBooster(DecisionTreeClassifier(max_depth=2), 0.5, n_rounds=3, random_state=0).fit(X, y)
     with pytest.raises(DataError, match=r"the rows that the booster was fitted on.*\[40, 30, 20\]"):
         nearest_feasible_floors(model, X[:50], y[:50])
+
+
+def test_a_selection_that_cut_its_own_rows_can_be_asked_for_the_nearest_floors(blobs):
+    X, y = blobs
+    model = WorstClassBooster(DecisionTreeClassifier(max_depth=1), 0.5, n_rounds=3, random_state=0)
+    selection = select_theta(model, X, y, way="goal", goal=0.99, max_fits=0)
+    assert not selection.met
+    assert nearest_feasible_floors(selection, X, y, max_fits=1).n_fits == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -32,6 +33,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from worstclass import SklearnLearner, WorstClassBooster, load_model, save_model, worst_class_scorer
+from worstclass.cli.app import run
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 from worstclass.learners.base import Verdict
 from worstclass.learners.capacity import CapacityRule, capacity_rule, geometric_steps
@@ -310,3 +312,34 @@ class TestColumnKinds:
         missing = table.assign(ward=pd.Categorical([None] * len(table), categories=["A", "B"]))
         assert (models[which].predict(empty) == models[which].predict(missing)).all()
         assert empty["ward"].dtype == "float64"  # the table passed in is left as it is
+
+    def test_how_values_are_stored_does_not_matter(self, ward_table):
+        table, (booster, loaded) = ward_table
+        for model in (booster, loaded):
+            expected = model.predict(table)
+            assert (model.predict(table.astype({"pressure": "object"})) == expected).all()
+            assert (model.predict(table.astype({"pressure": "Float64"})) == expected).all()
+            one = pd.DataFrame([{"pressure": None, "ward": "A"}]).astype({"ward": table["ward"].dtype})
+            assert one["pressure"].dtype == object
+            missing = one.assign(pressure=np.nan).astype({"pressure": "float64"})
+            assert model.predict(one) == model.predict(missing)
+
+    @pytest.mark.parametrize("gap_in", ["training", "use"])
+    def test_yes_and_no_with_a_gap_are_read_otherwise_and_taken(self, gap_in, tmp_path):
+        rng = np.random.default_rng(0)
+        y = np.repeat(["ill", "well"], 100)
+        for name, gap in (("train", gap_in == "training"), ("held", gap_in == "use")):
+            table = pd.DataFrame({"pressure": rng.normal(size=200) + (y == "ill"), "smokes": rng.random(200) < 0.5})
+            table = table.astype({"smokes": object})
+            if gap:
+                table.iloc[3, 1] = None
+            table.assign(kind=y).to_csv(tmp_path / f"{name}.csv", index=False)
+        options = ["--target", "kind", "--theta", "0.5", "--rounds", "2", "--quiet"]
+        assert run(["fit", str(tmp_path / "train.csv"), *options, "--out", str(tmp_path / "model")]) in (0, 1)
+        assert run(["evaluate", str(tmp_path / "model"), str(tmp_path / "held.csv"), "--target", "kind"]) == 0
+
+    def test_a_model_pickled_before_there_were_kinds_predicts(self, ward_table):
+        table, (booster, _) = ward_table
+        earlier = copy.copy(booster)
+        del earlier.__dict__["_column_kinds"]
+        assert (earlier.predict(table) == booster.predict(table)).all()

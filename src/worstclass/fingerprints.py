@@ -101,7 +101,8 @@ def is_reuse(n_shared: int | None, n_rows: int) -> bool:
 
 def n_shared(X: Any, X_other: Any) -> int | None:
     """Count the rows of the second that are among the first too; None where rows cannot be hashed."""
-    seen, hashes = seen_hashes(X), row_hashes(X_other)
+    seen = seen_hashes(X)
+    hashes = None if seen is None else row_hashes(X_other, read_items=True)
     return None if seen is None or hashes is None else int(which_seen(hashes, seen).sum())
 
 

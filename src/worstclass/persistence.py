@@ -112,7 +112,8 @@ class ModelCard(pydantic.BaseModel):
     random_state: int | None
     row_shape: list[int] | None
     n_features_in: int | None
-    number_columns: list[bool] | None = None
+    column_kinds: list[Literal["number", "text"] | None] | None = None
+    training_rows_known: bool = True
     feature_names_in: list[str] | None
     fitted_gamma: float
     fitted_n_rounds: int
@@ -190,12 +191,14 @@ def load_model(
     booster.n_members_used_ = card.n_members_used
     if card.n_features_in is not None:
         booster.n_features_in_ = card.n_features_in
-    booster._number_columns = None if card.number_columns is None else tuple(card.number_columns)
+    booster._column_kinds = None if card.column_kinds is None else tuple(card.column_kinds)
     if card.feature_names_in is not None:
         booster.feature_names_in_ = np.array(card.feature_names_in, dtype=object)
     booster.history_ = tuple(RoundRecord.from_dict(values) for values in _read_json(folder / "history.json"))
     booster.n_passes_ = sum(record.epochs for record in booster.history_)
     booster.row_hashes_ = _read_hashes(folder / "row-hashes.npy")
+    if not card.training_rows_known:
+        booster.training_rows_known_ = False
     booster._report()
     model: Model = booster
     if (folder / OFFSETS).exists():
@@ -230,7 +233,8 @@ def _card(booster: WorstClassBooster, store: TorchStore | SklearnStore) -> Model
         random_state=int(seed) if isinstance(seed, int | np.integer) else None,
         row_shape=store.row_shape(booster),
         n_features_in=getattr(booster, "n_features_in_", None),
-        number_columns=None if booster._number_columns is None else list(booster._number_columns),
+        column_kinds=None if booster._column_kinds is None else list(booster._column_kinds),
+        training_rows_known=getattr(booster, "training_rows_known_", True),
         feature_names_in=None if names is None else [str(name) for name in names],
         fitted_gamma=booster.gamma_,
         fitted_n_rounds=booster.n_rounds_,

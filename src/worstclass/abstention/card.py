@@ -38,6 +38,7 @@ class AbstentionCard(pydantic.BaseModel):
     cv: Share | Literal["prefit"]
     proving: Share
     abstain_label: Label
+    training_rows_known: bool | None = None
     force: bool
     random_state: int | None
     fitted_margin: Literal["own", "mean-proba", "log-proba", "proba"]
@@ -73,6 +74,7 @@ class AbstentionCard(pydantic.BaseModel):
             "cv": model.cv if isinstance(model.cv, str) else float(model.cv),
             "proving": float(model.proving),
             "abstain_label": _plain_label(model.abstain_label),
+            "training_rows_known": model.training_rows_known_,
             "force": bool(model.force),
             "random_state": int(seed) if isinstance(seed, int | np.integer) else None,
             "fitted_margin": model.margin_,
@@ -109,7 +111,7 @@ class AbstentionCard(pydantic.BaseModel):
                 f"abstention.json is for margin {self.fitted_margin!r}, which this model does not give. Save it again."
             ) from None
         model._adopt(inside, inside.classes_)
-        model._know_rows(row_hashes)
+        model._know_rows(row_hashes, self.training_rows_known)
         model.risk_, model.abstain_label_ = tuple(self.risk), self.fitted_abstain_label
         model.thresholds_ = np.array([float(threshold) for threshold in self.fitted_thresholds])
         model.certificate_ = self._certificate()

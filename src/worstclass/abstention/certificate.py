@@ -18,6 +18,7 @@ from worstclass.certificates.certificate import (
     PROVEN,
     REUSED,
     TOO_FEW_ROWS,
+    USED_BEFORE,
     every_class,
     reuse_lines,
 )
@@ -120,7 +121,9 @@ def certificate_of(
     """Judge the counts of one rule: all limits are proven where each class alone is, at ``delta``."""
     judged = [_judged(row, delta) for row in rows]
     together = all(row.p_value is None or row.p_value <= delta for row in judged)
-    if not together:
+    if n_reused:
+        judged = [row if row.limit is None else replace(row, status=USED_BEFORE) for row in judged]
+    elif not together:
         judged = [replace(row, status=NOT_ALONE) if row.proven else row for row in judged]
     return RiskCertificate(tuple(sorted(judged, key=worst_first)), delta, n_choosing, n_reused, n_repeated, silent)
 

@@ -236,12 +236,11 @@ class AbstainingClassifier(WrappedClassifier):
             return rest
         copies = which_seen(hashes[rest], np.unique(hashes[train]))
         if copies.all():
-            raise DataError("Every row kept from training is a copy of a row trained on. Keep every record once.")
+            raise DataError(f"Every row kept from training is a copy of a row trained on. {_COPIES}")
         if copies.any():
             message = (
                 f"{int(copies.sum())} of the {len(rest)} rows kept from training are copies of rows trained on. They "
-                "can prove nothing and are left out, so the promise is for rows that are no such copies. Keep every "
-                "record once, or hold rows out yourself (X_val, cv='prefit')."
+                f"can prove nothing and are left out, so the promise is for rows that are no such copies. {_COPIES}"
             )
             warnings.warn(message, ReusedRowsWarning, stacklevel=4)
         return rest[~copies]
@@ -320,6 +319,12 @@ class AbstainingClassifier(WrappedClassifier):
         if not isinstance(self.force, bool | np.bool_):
             raise ParameterError("force", OWNER, allowed="True or False", got=self.force)
         return margin
+
+
+_COPIES = (
+    "Keep every record once. If they are records of their own that happen to be alike, fit the classifier yourself, "
+    "and pass other rows with cv='prefit'."
+)
 
 
 def _is_share(value: Any) -> bool:

@@ -11,6 +11,7 @@ PROVEN, NOT_PROVEN, CANNOT_BE_JUDGED = "proven", "not proven", "cannot be judged
 
 #: what is said of one class besides "proven" and "not proven"
 NO_ROWS, TOO_FEW_ROWS, NOT_ALONE, NOTHING_WANTED = "no rows", "too few rows", "not alone", "nothing wanted"
+USED_BEFORE = "used before"
 
 
 #: the verdict where rows were used before
@@ -29,8 +30,8 @@ class ClassLimit:
     floor : the accuracy wanted; None where nothing is.
     p_value : probability of so few errors if the true error were ``1 - floor`` or more, at the most; None likewise.
     status : ``"proven"``, ``"not proven"``, ``"no rows"``, ``"too few rows"`` (even without an error they could not
-        prove the floor), ``"not alone"`` (will be proven once the other classes are, without further rows of this one)
-        or ``"nothing wanted"``.
+        prove the floor), ``"not alone"`` (will be proven once the other classes are, without further rows of this one),
+        ``"used before"`` (the model has seen some of the rows, so that none proves anything) or ``"nothing wanted"``.
     more_rows_at_least : further rows that would prove the floor if none of them were wrong.
     more_rows_if_rate_stays : further rows that would prove it if the share of errors stays; None where no number would,
         or where there is no row to know the share from.
@@ -110,7 +111,7 @@ class Certificate:
     @property
     def provable_floor(self) -> float:
         """The largest common floor that these rows prove for every class (if no other was asked for)."""
-        return 1 - self.worst_limit_alone
+        return 0.0 if self.n_reused else 1 - self.worst_limit_alone
 
     @property
     def unproven(self) -> tuple[ClassLimit, ...]:
@@ -151,6 +152,8 @@ class Certificate:
         return f"{100 * (1 - self.delta):.4g}%"
 
     def _promise(self) -> list[str]:
+        if self.n_reused:
+            return []
         return [
             f"With confidence {self._confidence} no class errs on more than its limit; the worst class thus on at most "
             f"{_percent(self.worst_limit)}.",
@@ -186,7 +189,7 @@ def reuse_lines(n_rows: int, n_reused: int | None, n_repeated: int | None) -> li
     elif n_reused:
         lines += [
             f"FORCED: the model was trained or validated on {n_reused} of the {n_rows} rows, so nothing above is a "
-            "promise."
+            "promise, the limits included."
         ]
     if n_repeated:
         lines += [

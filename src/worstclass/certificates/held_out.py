@@ -26,6 +26,7 @@ from worstclass.certificates.certificate import (
     NOT_PROVEN,
     PROVEN,
     TOO_FEW_ROWS,
+    USED_BEFORE,
     Certificate,
     ClassLimit,
 )
@@ -91,6 +92,8 @@ def certify(
     counts = _counts(model, X, labels)
     wrong = counts.total - counts.correct
     rows = _class_limits(wrong, counts.total, floors, classes, delta)
+    if n_reused:
+        rows = [row if row.floor is None else replace(row, status=USED_BEFORE) for row in rows]
     return Certificate(
         delta=float(delta),
         classes=tuple(sorted(rows, key=lambda row: -row.limit)),

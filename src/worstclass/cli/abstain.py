@@ -15,7 +15,7 @@ from worstclass.abstention.certificate import RiskCertificate
 from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.cli.by_class import numbers_by_class
 from worstclass.cli.certify import CANNOT_BE_JUDGED_CODE, EXIT_CODES, HELD_OUT
-from worstclass.cli.models import CERTIFICATE, read_model, write_model
+from worstclass.cli.models import CERTIFICATE, read_model, require_folder, write_model
 from worstclass.cli.sources import Drawn, draw_part, is_named, load_parts
 from worstclass.data.registry import named_dataset
 from worstclass.exceptions import ParameterError, UnmetBoundWarning
@@ -53,11 +53,12 @@ def abstain_command(request: AbstainRequest) -> int:
 
     A rule that the model has already is replaced, by rows that neither chose nor proved it.
     """
+    require_folder(request.out)
     loaded: Any = read_model(request.model, request.network)
     inside = loaded
     if isinstance(loaded, AbstainingClassifier):
         inside = loaded.estimator_
-        inside.row_hashes_ = loaded.row_hashes_
+        inside.row_hashes_, inside.training_rows_known_ = loaded.row_hashes_, loaded.training_rows_known_
     parts = load_parts(request.data, request.target, inside.classes_, seed=request.seed, owner=OWNER, **request.reading)
     drawn = draw_part(parts, HELD_OUT, request.data, request.max_rows, request.seed)
     labels = known_labels(drawn.part.X, drawn.part.y, inside.classes_, "the target column")

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.cli.learners import default_learner
-from worstclass.cli.models import write_model
+from worstclass.cli.models import require_folder, write_model
 from worstclass.cli.offsets import counted_anew, offsets_line, tuned
 from worstclass.cli.progress import RichProgress
 from worstclass.cli.sources import at_most, is_named, load_splits
@@ -51,6 +51,7 @@ class FitRequest:
 def fit_command(request: FitRequest) -> bool:
     """Fit, write, report; return whether the bound is met."""
     console = Console()
+    require_folder(request.out)
     request.out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
     splits = load_splits(
         request.data,

@@ -23,12 +23,15 @@ def read_model(folder: Path, network: str | None) -> Model:
     return load_model(folder, module=None if network is None else named_or_own(network), keep_in_memory=False)
 
 
+def require_folder(folder: Path) -> None:
+    """Refuse a file where a folder is to be written, before any work is done."""
+    if folder.exists() and not folder.is_dir():
+        allowed = "a folder, or a path where there is nothing"
+        raise ParameterError("--out", "the command", allowed=allowed, got=str(folder))
+
+
 def write_model(model: Model, folder: Path) -> None:
     """Write a model in place of the one that is there; what was certified of that one goes with it."""
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(
-            "--out", "the command", allowed="a folder, or a path where there is nothing", got=str(folder)
-        )
     folder.mkdir(parents=True, exist_ok=True)
     save_model(model, folder)
     (folder / CERTIFICATE).unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.cli.models import read_model, write_model
+from worstclass.cli.models import read_model, require_folder, write_model
 from worstclass.cli.sources import first_part, load_parts, load_splits
 from worstclass.cli.thetas import parse_floors
 from worstclass.data.splits import ALL, Part, columns_in_order
@@ -55,6 +55,7 @@ def offsets_command(request: OffsetsRequest) -> bool:
     answers without these offsets.
     """
     console = Console()
+    require_folder(request.out)
     loaded: Any = read_model(request.model, request.network)
     abstained = isinstance(loaded, AbstainingClassifier)
     if abstained:
@@ -64,6 +65,9 @@ def offsets_command(request: OffsetsRequest) -> bool:
     labels = known_labels(rows.X, rows.y, booster.classes_, "the target column")
     part = Part(columns_in_order(rows.X, getattr(booster, "feature_names_in_", None)), booster.classes_[labels.index])
     n_seen = _require_held_out(booster, part, force=request.force)
+    if request.theta and request.slack is not None:
+        allowed = "left out where there are floors (--theta), which it has no bearing on"
+        raise ParameterError("--slack", OWNER, allowed=allowed, got=request.slack)
     theta = parse_floors(request.theta, booster.classes_, owner=OWNER) if request.theta else None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", WorstClassWarning)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.cli.learners import default_learner
-from worstclass.cli.models import write_model
+from worstclass.cli.models import require_folder, write_model
 from worstclass.cli.sources import at_most, is_named, load_splits
 from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
@@ -55,6 +55,7 @@ class ThetaRequest:
 def theta_command(request: ThetaRequest) -> bool:
     """Choose theta, write the model and theta.json, show the candidates; return whether what was asked for is met."""
     console = Console()
+    require_folder(request.out)
     request.out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
     named = is_named(request.data)
     splits = load_splits(
@@ -70,7 +71,7 @@ def theta_command(request: ThetaRequest) -> bool:
     goal = parse_theta(request.goal, request.data, splits, owner=OWNER, option="--goal") if request.goal else None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ReusedRowsWarning)  # the rows of one file were divided, not used twice
+            warnings.simplefilter("ignore", ReusedRowsWarning)  # the data came divided, or were just now
             selection = select_theta(
                 booster,
                 *(splits.train.X, splits.train.y),

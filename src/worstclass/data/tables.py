@@ -55,9 +55,10 @@ def table_part(table: pd.DataFrame, target: str, *, where: str) -> Part:
 
 
 def _refuse_infinite(table: pd.DataFrame, where: str) -> None:
-    infinite = np.isinf(table.select_dtypes("float").to_numpy(dtype=np.float64, na_value=np.nan))
+    numbers = table.loc[:, [pd.api.types.is_float_dtype(dtype) for dtype in table.dtypes]]
+    infinite = np.isinf(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
     if infinite.any():
-        names = table.select_dtypes("float").columns[infinite.any(axis=0)].tolist()
+        names = numbers.columns[infinite.any(axis=0)].tolist()
         first = int(np.flatnonzero(infinite.any(axis=1))[0]) + 1
         raise DatasetError(
             f"{where} has infinite numbers in the columns {names}, first in row {first}. Leave cells empty where a "

@@ -2,68 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from worstclass.exceptions import DataError
+from worstclass.per_class import plain
+
+#: of each column: numbers, text, or what may come in either form (yes and no, categories that are numbers)
+Kinds = tuple[Literal["number", "text"] | None, ...]
 
 
-def number_columns(X: Any) -> tuple[bool, ...] | None:
-    """Tell of each column of a data frame whether it holds numbers; None of anything else.
+def column_kinds(X: Any) -> Kinds | None:
+    """Tell what each column of a data frame holds; None of anything else.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> number_columns(pd.DataFrame({"age": [71, 64], "ward": ["A", "B"]}))
-    (True, False)
+    >>> column_kinds(pd.DataFrame({"age": [71, 64], "ward": ["A", None], "smokes": [True, False]}))
+    ('number', 'text', None)
     """
-    return tuple(_holds_numbers(X.iloc[:, j]) for j in range(X.shape[1])) if hasattr(X, "iloc") else None
+    if not hasattr(X, "iloc"):
+        return None
+    return tuple(_kind(X.iloc[:, j] if _is_open(dtype) else None, dtype) for j, dtype in enumerate(X.dtypes))
 
 
-def with_kinds(X: Any, numbers: Sequence[bool] | None) -> Any:
-    """Return rows whose columns hold what those of training did; refuse a column that does not.
+def with_kinds(X: Any, kinds: Kinds | None) -> Any:
+    """Return rows whose columns hold what those of training did; refuse a column that cannot.
 
-    A column of text without a single value is read as one of numbers, and becomes one of text again.
+    Values decide, not how they are stored: numbers among objects become numbers, and a column of text without a single
+    value, which is read as one of numbers, becomes one of text again.
 
     Parameters
     ----------
     X : rows; anything but a data frame of as many columns is returned as it is.
-    numbers : which columns held numbers in training; None where that is not known.
+    kinds : what the columns held in training; None where that is not known.
     """
-    if numbers is None or not hasattr(X, "iloc") or X.shape[1] != len(numbers):
+    if kinds is None or not hasattr(X, "iloc") or X.shape[1] != len(kinds):
         return X
-    copied = False
-    for j, was_number in enumerate(numbers):
-        column = X.iloc[:, j]
-        if _holds_numbers(column) == was_number:
-            continue
-        if not was_number and column.isna().all():
-            X, copied = (X if copied else X.copy()), True
-            X.isetitem(j, column.astype("object").astype("category"))
-            continue
-        row, value = _first_other(column, was_number)
-        held, holds = ("numbers", "text") if was_number else ("text", "numbers")
-        raise DataError(
-            f"Column {X.columns[j]!r} holds {held} in the training rows, and {holds} here, such as {value!r} in row "
-            f"{row + 1}. Write its values as they were for training, or leave them empty where they are missing."
-        )
+    changed = {}
+    for j, (wanted, dtype) in enumerate(zip(kinds, X.dtypes, strict=True)):
+        if wanted == "number" and not _is_number(dtype):
+            changed[j] = _as_numbers(X.iloc[:, j], X.columns[j])
+        elif wanted == "text" and _is_number(dtype):
+            changed[j] = _as_text(X.iloc[:, j], X.columns[j])
+    if not changed:
+        return X
+    X = X.copy()
+    for j, column in changed.items():
+        X.isetitem(j, column)
     return X
 
 
-def _holds_numbers(column: Any) -> bool:
-    from pandas.api.types import is_numeric_dtype
+def _is_number(dtype: Any) -> bool:
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-    return bool(is_numeric_dtype(column))
+    return bool(is_numeric_dtype(dtype)) and not is_bool_dtype(dtype)
 
 
-def _first_other(column: Any, wanted_numbers: bool) -> tuple[int, Any]:
-    """Return the place and the value of the first cell that is not of the wanted kind."""
+def _is_open(dtype: Any) -> bool:
+    """Tell a dtype of which only the values say what they are."""
+    return getattr(dtype, "kind", "O") == "O" or hasattr(dtype, "categories")
+
+
+def _kind(column: Any, dtype: Any) -> Literal["number", "text"] | None:
+    if _is_number(dtype):
+        return "number"
+    if column is None:
+        return None
+    values = dtype.categories if hasattr(dtype, "categories") else column.dropna().unique()
+    return "text" if len(values) and all(isinstance(value, str) for value in values) else None
+
+
+def _as_numbers(column: Any, name: Any) -> Any:
     import pandas as pd
 
     values = column.astype("object")
-    present = values.notna().to_numpy()
-    if wanted_numbers:
-        strange = present & pd.to_numeric(values, errors="coerce").isna().to_numpy()
-        present = strange if strange.any() else present
-    place = int(present.argmax())
-    return place, values.iloc[place]
+    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
+    strange = values.notna() & numbers.isna()
+    if strange.any():
+        _refuse(name, "numbers", "text", column, int(strange.to_numpy().argmax()))
+    return numbers
+
+
+def _as_text(column: Any, name: Any) -> Any:
+    present = column.notna().to_numpy()
+    if present.any():
+        _refuse(name, "text", "numbers", column, int(present.argmax()))
+    return column.astype("object").astype("category")
+
+
+def _refuse(name: Any, held: str, holds: str, column: Any, row: int) -> None:
+    raise DataError(
+        f"Column {name!r} holds {held} in the training rows, and {holds} here, such as "
+        f"{plain(column.iloc[row])!r} in row {row + 1}. Write its values as they were for training, or leave them empty where they are missing."
+    )

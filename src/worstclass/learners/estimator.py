@@ -14,7 +14,7 @@ from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError
 from worstclass.labels import Labels, known_labels
 from worstclass.learners.base import Encoder, Inputs, WeakLearner
-from worstclass.learners.columns import number_columns, with_kinds
+from worstclass.learners.columns import Kinds, column_kinds, with_kinds
 from worstclass.options import require_known_options
 
 
@@ -22,6 +22,7 @@ class LearnerClassifier(ClassifierMixin, BaseEstimator):
     """A scikit-learn classifier around a learner."""
 
     learner: Any
+    _column_kinds: Kinds | None = None
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the learner as ``learner__name``; an unknown name gets a suggestion."""
@@ -68,8 +69,8 @@ class LearnerClassifier(ClassifierMixin, BaseEstimator):
             except ValueError as error:
                 raise DataError(str(error)) from None
         if reset:
-            self._number_columns = number_columns(X)
-        return with_kinds(checked, self._number_columns)
+            self._column_kinds = column_kinds(X)
+        return with_kinds(checked, self._column_kinds)
 
     def _validation(self, encoder: Encoder, labels: Labels, X_val: Any, y_val: Any) -> tuple[Inputs, Labels] | None:
         if X_val is None and y_val is None:

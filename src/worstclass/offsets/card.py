@@ -38,6 +38,7 @@ class OffsetsCard(pydantic.BaseModel):
     #: None stands for a splitter, which is not kept
     cv: int | float | Literal["prefit"] | None
     slack: Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)] | Literal["auto"] | None = None
+    training_rows_known: bool | None = None
     refit: bool
     random_state: int | None
     least_worst_error: Annotated[float, pydantic.Field(ge=0, le=1)] | None = None
@@ -73,6 +74,7 @@ class OffsetsCard(pydantic.BaseModel):
             offsets=model.offsets_.tolist(),
             theta=None if floors is None else [str(floor) for floor in floors.theta],
             theta_per_class=isinstance(model.theta, Mapping),
+            training_rows_known=model.training_rows_known_,
             refit=bool(model.refit),
             random_state=int(model.random_state) if isinstance(model.random_state, int | np.integer) else None,
             least_worst_error=model.least_worst_error_,
@@ -111,7 +113,7 @@ class OffsetsCard(pydantic.BaseModel):
                 f"offsets.json is for scores {self.fitted_scores!r}, which this model does not give. Save it again."
             ) from None
         model._adopt(booster, booster.classes_)
-        model._know_rows(row_hashes)
+        model._know_rows(row_hashes, self.training_rows_known)
         counts = (np.array(values, dtype=np.int64) for values in (self.totals, self.correct_before, self.correct))
         model.least_worst_error_ = self.least_worst_error
         model._settle(np.array(self.offsets, dtype=np.float64), self.optimal, *counts)

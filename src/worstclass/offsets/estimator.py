@@ -63,7 +63,8 @@ class WorstClassOffsets(WrappedClassifier):
     Attributes
     ----------
     offsets_ : one a class, shape (K,). Only their differences matter; 0 for all where no offsets are better than none.
-    least_worst_error_ : the least worst-class error that offsets can have on the held-out rows; None with floors.
+    least_worst_error_ : the least worst-class error that offsets can have on the held-out rows; None with floors, and
+        where a class has no held-out row.
     classes_ : the classes, sorted.
     estimator_ : the fitted classifier.
     scores_ : which scores are used.
@@ -140,6 +141,7 @@ class WorstClassOffsets(WrappedClassifier):
             if X_val is None and y_val is None:
                 model, held_out = self._cross_validated(X, labels, options, kind)
             else:
+                X_val = columns_in_order(X_val, getattr(X, "columns", None))
                 model, validation = self._trained_with(X, labels, X_val, y_val, options)
                 _warn_of_reuse(n_shared(X, X_val), len(validation.index))
                 held_out = HeldOut(class_scores(model, X_val, kind), validation.index)
@@ -208,7 +210,9 @@ class WorstClassOffsets(WrappedClassifier):
         K, floors = len(self.classes_), self._floors(self.classes_)
         totals = np.bincount(held_out.target, minlength=K)
         quota = None if floors is None else floors.vote_quota(totals)
-        found = best_offsets(held_out.scores, held_out.target, quota, self._slack(K) if floors is None else None)
+        found = best_offsets(
+            held_out.scores, held_out.target, quota, self._slack(int((totals > 0).sum())) if floors is None else None
+        )
         correct = [
             count_correct(held_out.target, (held_out.scores + offsets).argmax(axis=1), K)
             for offsets in (np.zeros(K), found.offsets)
@@ -247,8 +251,8 @@ class WorstClassOffsets(WrappedClassifier):
 def _warn_of_reuse(n_reused: int | None, n_rows: int) -> None:
     if is_reuse(n_reused, n_rows):
         message = (
-            f"The classifier was trained on {n_reused} of the {n_rows} rows that choose the offsets. Its errors there "
-            "say little of those on other rows. Pass rows that it has not seen."
+            f"The classifier was trained on, or chosen by, {n_reused} of the {n_rows} rows that choose the offsets. "
+            "Its errors there say little of those on other rows. Pass rows that it has not seen."
         )
         warnings.warn(message, ReusedRowsWarning, stacklevel=3)
 

@@ -50,12 +50,13 @@ class TrainingRows:
 
 
 def count_trained_on(model: Any, X: Any, y: npt.NDArray[Any]) -> int | None:
-    """Count the rows that a fitted model was trained on; None where that is not known.
+    """Count the rows that a fitted model was trained on, or chosen by; None where that is not known.
 
     Of the rows that it has seen, those of its own validation part may choose offsets. They are known by the errors that
     the model recorded on them.
     """
-    seen, hashes = getattr(model, "row_hashes_", None), row_hashes(X)
+    seen = getattr(model, "row_hashes_", None)
+    hashes = None if seen is None else row_hashes(X, read_items=True)
     if seen is None or hashes is None:
         return None
     n_seen = int(which_seen(hashes, seen).sum())

@@ -31,14 +31,16 @@ def steadier(problem: OffsetProblem, best: FloatArray, slack: float) -> FloatArr
 
     Parameters
     ----------
-    problem : the rows.
+    problem : the rows, some of every class.
     best : offsets with the least worst-class error, by counts.
     slack : by how many of its standard errors the worst-class error may exceed the least; it never exceeds that of
         zero offsets.
     """
     least = problem.merit_of(best).worst
-    limit = min(least + slack * _standard_error(problem, best), problem.merit_of(np.zeros_like(best)).worst)
+    limit = min(least + slack * standard_error(problem, best), problem.merit_of(np.zeros_like(best)).worst)
     target = least_smoothed(problem, best)
+    if not np.isfinite(target).all():  # scores beyond what can be squared
+        return best
     for share in np.linspace(1, 0, STEPS + 1):
         offsets = best + share * (target - best)
         if problem.merit_of(offsets).worst <= limit:
@@ -47,37 +49,28 @@ def steadier(problem: OffsetProblem, best: FloatArray, slack: float) -> FloatArr
 
 
 def least_smoothed(problem: OffsetProblem, best: FloatArray) -> FloatArray:
-    """Return offsets of a small smoothed worst-class error: the better end of two descents, from zero and from best.
-
-    Classes without a row keep the offset that they have in ``best``.
-    """
+    """Return offsets of a small smoothed worst-class error: the better end of two descents, from zero and from best."""
     spread = spreads(problem, best)
-    bandwidth = BANDWIDTH * spread * np.maximum(problem.totals, 1) ** (-1 / 3)
-    moves = problem.totals > 0
-    unit = float(np.median(spread[moves]))  # descents are then the same on any scale of the scores
+    bandwidth = BANDWIDTH * spread * problem.totals ** (-1 / 3)
+    unit = float(np.median(spread))  # descents are then the same on any scale of the scores
 
     def objective(steps: FloatArray) -> tuple[float, FloatArray]:
-        offsets = best.copy()
-        offsets[moves] = steps * unit
-        value, slope = smoothed_worst(problem, offsets, bandwidth)
-        return value, slope[moves] * unit
+        value, slope = smoothed_worst(problem, steps * unit, bandwidth)
+        return value, slope * unit
 
-    starts = (np.zeros(int(moves.sum())), best[moves] / unit)
+    starts = (np.zeros_like(best), best / unit)
     ends = [minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}) for start in starts]
     steps = min(ends, key=lambda end: end.fun).x
-    offsets = best.copy()
-    offsets[moves] = (steps - steps.mean() + starts[1].mean()) * unit
-    return offsets
+    return np.asarray((steps - steps.mean()) * unit + best.mean())
 
 
 def smoothed_worst(problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray) -> tuple[float, FloatArray]:
     """Return the smoothed largest of the smoothed errors of the classes, and its slope in each offset."""
-    target, totals = problem.target, np.maximum(problem.totals, 1)
+    target, totals = problem.target, problem.totals
     gaps, rival = _gaps(problem, offsets)
     width = bandwidth[target]
     wrong = expit(gaps / width)
     errors = np.bincount(target, wrong, problem.n_classes) / totals
-    errors[problem.totals == 0] = -np.inf
     share = softmax(SHARPNESS * errors)
     slope = wrong * (1 - wrong) / width * (share / totals)[target]
     lost = np.bincount(rival, slope, problem.n_classes) - np.bincount(target, slope, problem.n_classes)
@@ -89,9 +82,10 @@ def spreads(problem: OffsetProblem, offsets: FloatArray) -> FloatArray:
     gaps, _ = _gaps(problem, offsets)
     found = np.zeros(problem.n_classes)
     for k, own in enumerate(np.split(gaps, np.cumsum(problem.totals)[:-1])):
-        if len(own):
-            low, high = np.percentile(own, [25, 75])
-            found[k] = min((high - low) / NORMAL_RANGE, own.std()) or own.std()
+        low, high = np.percentile(own, [25, 75])
+        with np.errstate(over="ignore"):
+            deviation = own.std()
+        found[k] = min((high - low) / NORMAL_RANGE, deviation) or deviation
     known = found[found > 0]
     found[found == 0] = np.median(known) if len(known) else problem.largest
     return found
@@ -104,10 +98,13 @@ def _gaps(problem: OffsetProblem, offsets: FloatArray) -> tuple[FloatArray, IntA
     return moved[np.arange(len(rival)), rival] - offsets[problem.target], rival
 
 
-def _standard_error(problem: OffsetProblem, offsets: FloatArray) -> float:
-    """Return the binomial standard error of the worst class; on an error of 0 or 1 as if half a row were otherwise."""
-    totals = np.maximum(problem.totals, 1)
-    errors = np.where(problem.totals > 0, 1 - problem.correct(offsets) / totals, -1.0)
-    worst = int(errors.argmax())
-    rate = np.clip(errors[worst], 0.5 / totals[worst], 1 - 0.5 / totals[worst])
-    return float(np.sqrt(rate * (1 - rate) / totals[worst]))
+def standard_error(problem: OffsetProblem, offsets: FloatArray) -> float:
+    """Return the binomial standard error of the worst class, of several the one with the most rows.
+
+    On an error of 0 or 1 as if half a row were otherwise.
+    """
+    wrong = problem.totals - problem.correct(offsets)
+    errors = wrong / problem.totals
+    n_rows = problem.totals[errors == errors.max()].max()
+    rate = np.clip(errors.max(), 0.5 / n_rows, 1 - 0.5 / n_rows)
+    return float(np.sqrt(rate * (1 - rate) / n_rows))

@@ -27,7 +27,7 @@ class Solution:
     offsets : one a class; 0 for a class that need not be moved.
     merit : largest shortfall, rows missing to the quotas, wrong rows.
     merit_of_zero : the same of zero offsets; its largest shortfall is never smaller.
-    least : the least largest shortfall that any offsets were found to have.
+    least : the least largest shortfall that offsets can have; None where a class has no row, since it is not sought.
     proven : whether the least largest shortfall is known, and these offsets have it or are within the slack of it.
         Always so but for classes without a row, for scores that are tied to within 2^-40 of the largest, and where a
         question was left open after 1,000 policies.
@@ -36,7 +36,7 @@ class Solution:
     offsets: FloatArray
     merit: Merit
     merit_of_zero: Merit
-    least: float
+    least: float | None
     proven: bool
 
 
@@ -103,8 +103,8 @@ def _beside_unjudged(
         found[judged] = among.offsets - among.offsets.mean()
     merit = problem.merit_of(found)
     if at_zero <= merit:
-        return Solution(zero, at_zero, at_zero, at_zero.worst, proven=False)
-    return Solution(found, merit, at_zero, merit.worst, proven=False)
+        return Solution(zero, at_zero, at_zero, None, proven=False)
+    return Solution(found, merit, at_zero, None, proven=False)
 
 
 def placed(problem: OffsetProblem, offsets: FloatArray) -> FloatArray:

@@ -147,12 +147,14 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(model, name))
         self._know_rows(seen_hashes(*rows))
 
-    def _know_rows(self, now: Hashes | None) -> None:
-        """Keep the fingerprints of the rows that were seen now, besides those that a fitted classifier came with."""
+    def _know_rows(self, now: Hashes | None, known: bool | None = None) -> None:
+        """Keep the fingerprints of the rows that were seen now, besides those that a fitted classifier came with.
+
+        ``known`` tells whether these are all, where that was stored; None derives it.
+        """
         before = getattr(self.estimator_, "row_hashes_", None)
         trained_here = not self._is_prefit
-        self.training_rows_known_ = now is not None and (
-            trained_here or (before is not None and getattr(self.estimator_, "training_rows_known_", True))
-        )
+        inner_known = before is not None and getattr(self.estimator_, "training_rows_known_", True)
+        self.training_rows_known_ = now is not None and (trained_here or inner_known) if known is None else known
         parts = [hashes for hashes in (now, None if trained_here else before) if hashes is not None]
         self.row_hashes_ = np.unique(np.concatenate(parts)) if parts else None

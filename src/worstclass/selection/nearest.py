@@ -160,7 +160,7 @@ def nearest_feasible_floors(
         allowed = "a fitted WorstClassBooster, or a WeakLearningError or ThetaSelection that carries one"
         raise ParameterError("fitted", OWNER, allowed=allowed, got=fitted)
     check_steps(resolution, max_fits, owner=OWNER)
-    if X is not None:
+    if X is not None and not hasattr(fitted, "chosen_by"):  # a selection may have cut validation rows off its own
         _require_same_rows(booster, X, y)
     fit = None if X is None else _refits_of(booster, X, y, X_val, y_val)
     return find_nearest(booster, fit, resolution=resolution, max_fits=max_fits)
