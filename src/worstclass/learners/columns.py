@@ -93,6 +93,6 @@ def _as_text(column: Any, name: Any) -> Any:
 def _refuse(name: Any, held: str, holds: str, column: Any, row: int) -> None:
     raise DataError(
         f"Column {name!r} holds {held} in the training rows, and {holds} here, such as "
-        f"{plain(column.iloc[row])!r} in row {row + 1}. Write its values as they were for training, or leave them empty "
-        "where they are missing."
+        f"{plain(column.iloc[row])!r} in row {row + 1}. Write its values as they were for training, or leave them "
+        "empty where they are missing."
     )
