@@ -196,7 +196,10 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
             ["fit", "artificial-balanced", "--val-share", "0.2", "--out", "m"],
             "left out for 'artificial-balanced', a named data set",
         ),
-        (["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--out", "iris.csv"], "File exists"),
+        (
+            ["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--out", "iris.csv"],
+            "a folder, or a path where there is nothing",
+        ),
         (["evaluate", "nowhere", "iris.csv", "--target", "species"], "not a model folder"),
         (["fti"], "fit"),
     ],
