@@ -241,3 +241,8 @@ def test_the_least_there_is_is_told_and_slack_asks_for_it(place, command):
     code, shown = command("offsets", "model", "fresh.csv", "--target", "kind", "--slack", "-1", "--out", "wrong")
     assert code == 2
     assert "from 0 on" in shown
+    idle = ["--theta", "0.2", "--slack", "1"]
+    code, shown = command("offsets", "model", "fresh.csv", "--target", "kind", *idle, "--out", "wrong")
+    assert code == 2
+    assert "left out where there are floors" in shown
+    assert not (place / "wrong").exists()

@@ -601,6 +601,12 @@ class TestBadInput:
         with pytest.raises(ParameterError, match="'cv' parameter of WorstClassOffsets must be a number of folds"):
             WorstClassOffsets(GaussianNB(), cv=cv).fit(*blobs)
 
+    def test_a_share_of_one_row(self, blobs):
+        X, y = blobs
+        y = np.where(np.arange(len(y)) == 0, "alone", y)
+        with pytest.raises(ParameterError, match=r"'cv'.*one row: \['alone'\]"):
+            WorstClassOffsets(LogisticRegression(), cv=0.3).fit(X, y)
+
     def test_refit(self, blobs):
         with pytest.raises(ParameterError, match=r"'refit'.*True where there are several folds"):
             WorstClassOffsets(GaussianNB(), refit=False).fit(*blobs)

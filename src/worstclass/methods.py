@@ -448,7 +448,7 @@ _METHODS = _register(
             "ce+offsets",
             "cross-entropy, then one offset a class on its log-probabilities, for the worst validation class",
             "Lachiche and Flach, Improving Accuracy and Cost of Two-class and Multi-class Probabilistic Classifiers "
-            "Using ROC Curves, ICML 2003; exact for the worst class here",
+            "Using ROC Curves, ICML 2003; near the exact least error of the worst class here",
             "network",
             _OFFSETS,
         ),
