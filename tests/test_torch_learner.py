@@ -495,3 +495,33 @@ class TestAugmentation:
             fitted(learner(augment="crop-flop"), X, y)
         with pytest.raises(ParameterError, match="augment"):
             fitted(learner(augment=3), X, y)
+
+
+def test_the_optimizer_state_is_fresh_or_carried_into_the_next_round():
+    X, y = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32), np.arange(40) % 2
+
+    def steps_after_two_rounds(optimizer_state):
+        seen = []
+
+        def optimizer(parameters, lr):
+            made = torch.optim.Adam(parameters, lr=lr)
+            seen.append(made)
+            return made
+
+        learner = TorchLearner(
+            "mlp", module_options={"hidden": (4,)}, optimizer=optimizer, optimizer_state=optimizer_state
+        )
+        training = learner.bind(learner.check_X(X), y, 2, seed=0)
+        for seed in (1, 2):
+            epochs = iter([Verdict.KEEP, Verdict.DONE])
+            training.train(np.ones(40), lambda _: next(epochs), seed)
+        return int(next(iter(seen[-1].state.values()))["step"])
+
+    assert steps_after_two_rounds("fresh") == 2
+    assert steps_after_two_rounds("carry") == 4
+
+
+def test_an_unknown_optimizer_state_is_refused():
+    learner = TorchLearner("mlp", optimizer_state="keep")
+    with pytest.raises(UnknownNameError, match=r"optimizer_state.*carry"):
+        learner.bind(np.zeros((4, 2), dtype=np.float32), np.array([0, 1, 0, 1]), 2, seed=0)

@@ -51,6 +51,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": lambda parameters, lr: torch.optim.SGD(parameters, lr=lr, momentum=0.9, fused=True),
 }
 STARTS = ("fresh", "same", "warm")
+OPTIMIZER_STATES = ("fresh", "carry")
 HEADS = ("as-built", "cosine")
 
 
@@ -78,6 +79,8 @@ class TorchLearner(WeakLearner):
     max_epochs : passes a round at the most; None leaves it to the booster.
     start : weights at the start of a round. ``"fresh"``: new random ones; ``"same"``: one common random state, as
         in the paper; ``"warm"``: those at the end of the round before.
+    optimizer_state : state of the optimizer (Adam's moments) at the start of a round. ``"fresh"``: empty; ``"carry"``:
+        that at the end of the round before, as in the authors' code, whatever ``start`` does to the weights.
     augment : random changes of the images of a training batch: ``"crop-flip"`` (the paper's for CIFAR), ``"crop"``,
         ``"flip"``, ``"none"``, or an ``Augmentation``. Floors are counted on the images as they are.
     standardize : bring the columns of a table to mean 0 and deviation 1, as seen in the training rows.
@@ -106,6 +109,7 @@ class TorchLearner(WeakLearner):
         batch_size: int = 512,
         max_epochs: int | None = None,
         start: str = "fresh",
+        optimizer_state: str = "fresh",
         augment: str | Augmentation = "none",
         standardize: bool = False,
         eval_batch_size: int | None = None,
@@ -121,6 +125,7 @@ class TorchLearner(WeakLearner):
         self.batch_size = batch_size
         self.max_epochs = max_epochs
         self.start = start
+        self.optimizer_state = optimizer_state
         self.augment = augment
         self.standardize = standardize
         self.eval_batch_size = eval_batch_size
@@ -246,6 +251,8 @@ class TorchLearner(WeakLearner):
             raise ParameterError("module", "TorchLearner", allowed="a network's name or a factory", got=self.module)
         if self.start not in STARTS:
             raise UnknownNameError("start", "TorchLearner", self.start, STARTS)
+        if self.optimizer_state not in OPTIMIZER_STATES:
+            raise UnknownNameError("optimizer_state", "TorchLearner", self.optimizer_state, OPTIMIZER_STATES)
         if isinstance(self.lr, bool) or not isinstance(self.lr, numbers.Real) or not 0 < self.lr < float("inf"):
             raise ParameterError("lr", "TorchLearner", allowed="a positive number", got=self.lr)
         _by_name("optimizer", self.optimizer, OPTIMIZERS)
@@ -314,6 +321,7 @@ class TorchTraining(Training):
     runtime: TorchRuntime
     initial_state: State
     _previous: State | None = field(default=None, init=False)
+    _optimizer_state: dict[str, Any] | None = field(default=None, init=False)
 
     @property
     def steps_per_pass(self) -> int:
@@ -322,8 +330,8 @@ class TorchTraining(Training):
 
     @property
     def forgets(self) -> bool:
-        """Only a warm start remembers the round before."""
-        return self.learner.start != "warm"
+        """Only a warm start and a carried optimizer remember the round before."""
+        return self.learner.start != "warm" and self.learner.optimizer_state == "fresh"
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member until ``stop`` is content, or for ``max_epochs`` passes."""
@@ -339,11 +347,15 @@ class TorchTraining(Training):
         with isolated_rng(seed):
             module.load_state_dict(self._start_state())
             optimizer = learner.new_optimizer(module)
+            if self._optimizer_state is not None:
+                optimizer.load_state_dict(self._optimizer_state)
             criterion = learner.resolved_loss.bind(rows.class_counts(evaluator.n_classes))
             with closing(passes(module, optimizer, criterion, rows, sampler, evaluator)) as epochs:
                 for predictions in islice(epochs, learner.max_epochs):
                     if best.judge(Pass(predictions, self._ask, self._snapshot)):
                         break
+        if learner.optimizer_state == "carry":
+            self._optimizer_state = optimizer.state_dict()
         trained = best.result()
         assert isinstance(trained.member, TorchMember)
         self._previous = trained.member.state
