@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.ensemble import ExtraTreesClassifier
@@ -40,17 +39,17 @@ from worstclass import (
     make_splits,
     worst_class_scorer,
 )
-from worstclass.abstention.held_out import divide
-from worstclass.abstention.rules import THRESHOLDS, Found, Judged, common_path, count_along, find_rule, p_values
+from worstclass._typing import FloatArray
 from worstclass.exceptions import WorstClassWarning
 from worstclass.experiments.run import Provenance
+from worstclass.wrappers.division import divide
+from worstclass.wrappers.rules import THRESHOLDS, Found, Judged, common_path, count_along, find_rule, p_values
 
 DELTA = 0.05
 REPETITIONS = 10_000
 PROVING = 0.8
 #: levels of the margin in a truth
 LEVELS = 10
-FloatArray = npt.NDArray[np.float64]
 Finder = Callable[[Judged, Judged, FloatArray, float], Found]
 
 

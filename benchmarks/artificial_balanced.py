@@ -74,7 +74,7 @@ def test_reports(booster: WorstClassBooster, X: np.ndarray, y: np.ndarray) -> tu
     """Report the test errors of the vote after T members and after all, in one pass over the members."""
     inputs = booster.encoder_.encode(X)
     tally = VoteTally(len(inputs), len(booster.classes_))
-    for number, member in enumerate(booster.members_, start=1):
+    for number, member in enumerate(booster.estimators_, start=1):
         tally.add(member.predict(inputs))
         if number == booster.n_rounds_:
             at_T = class_report(y, booster.classes_[tally.winners])

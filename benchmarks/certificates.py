@@ -21,16 +21,15 @@ from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
 from worstclass import TorchLearner, WorstClassBooster, certify, load_dataset
+from worstclass._typing import FloatArray, IntArray
 from worstclass.certificates import mlp_generalisation_bound, training_certificate
 from worstclass.certificates.binomial import p_value, upper_limit
 from worstclass.certificates.multiple import step_down, step_up
+from worstclass.data.seen_rows import row_hashes
 from worstclass.experiments.run import Provenance
-from worstclass.fingerprints import row_hashes
 
 DELTA = 0.05
 REPETITIONS = 20_000
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ def hash_seconds(repeats: int = 3) -> dict[str, float]:
 def hash_shares() -> dict[str, float]:
     """Return the share of a fit's CPU time that hashing its rows takes, for fits as short as they come."""
     images = np.random.default_rng(0).integers(0, 256, size=(10_000, 784), dtype=np.uint8)
-    one_pass = TorchLearner("mlp", module_options={"hidden": (64,)}, max_epochs=1)
+    one_pass = TorchLearner("mlp", module_options={"hidden": (64,)})
     cases = {
         "digits, 1,797 x 64, rounds of trees": (load_digits().data, load_digits().target, DecisionTreeClassifier()),
         "10,000 x 784, one pass of a small MLP": (images, np.arange(len(images)) % 10, one_pass),

@@ -39,7 +39,7 @@ class Case:
     row_shape: tuple[int, ...]
     n_rows: int
     batch_size: int
-    passes: int
+    epochs: int
 
 
 def small_cnn() -> nn.Module:
@@ -74,12 +74,12 @@ def bare_loop(case: Case, X: torch.Tensor, y: torch.Tensor) -> None:
 
     if case.n_rows <= case.batch_size:
         logits = module(X)
-        for _ in range(case.passes):
+        for _ in range(case.epochs):
             step(logits, slice(None))
             logits = module(X)
             count(logits.detach().argmax(1))
         return
-    for _ in range(case.passes):
+    for _ in range(case.epochs):
         module.train()
         for rows in torch.randperm(case.n_rows).split(case.batch_size):
             step(module(X[rows]), rows)
@@ -91,11 +91,11 @@ def bare_loop(case: Case, X: torch.Tensor, y: torch.Tensor) -> None:
 def our_fit(case: Case, X: torch.Tensor, y: np.ndarray) -> None:
     """One round with an edge that is never reached: exactly `passes` passes."""
     learner = TorchLearner(case.network, lr=0.001, batch_size=case.batch_size)
-    booster = WorstClassBooster(learner, 0.999, gamma=0.5, n_rounds=1, max_epochs=case.passes, random_state=0)
+    booster = WorstClassBooster(learner, 0.999, gamma=0.5, n_rounds=1, max_epochs_per_round=case.epochs, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         booster.fit(X, y)
-    assert booster.history_[0].epochs == case.passes
+    assert booster.history_[0].epochs == case.epochs
 
 
 def measure(case: Case, repeats: int) -> dict[str, object]:

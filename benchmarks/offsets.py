@@ -47,9 +47,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from worstclass import TorchLearner, WorstClassBooster, WorstClassOffsets, class_report, load_dataset, make_splits
 from worstclass.experiments.run import Provenance
-from worstclass.offsets.problem import OffsetProblem
-from worstclass.offsets.scores import class_scores
-from worstclass.offsets.solve import best_offsets
+from worstclass.wrappers.scores import class_scores
+from worstclass.wrappers.search.problem import OffsetProblem
+from worstclass.wrappers.search.solve import best_offsets
 
 N_RANDOM, GRID = 10_000, 11
 TO_BEAT = {"worst_before": 0.243, "worst": 0.182, "plain_before": 0.093, "plain": 0.105}
@@ -269,11 +269,17 @@ def boosters_cell(table: str, learner: str, rounds: int, seed: int) -> dict[str,
     X, y = TABLES[table](seed)
     rows = make_splits(X.astype(np.float32), y, val=0.25, test=0.35, seed=seed)
     booster = WorstClassBooster(
-        LEARNERS[learner](), 0.5, n_rounds=rounds, extend=False, max_epochs=100, patience=20, random_state=seed
+        LEARNERS[learner](),
+        0.5,
+        n_rounds=rounds,
+        extend=False,
+        max_epochs_per_round=100,
+        patience=20,
+        random_state=seed,
     ).fit(rows.train.X, rows.train.y)
     kinds = {kind: with_offsets(booster, kind, rows) for kind in ("proba", "log-proba", "mean-proba")}
     counts = with_offsets(booster, "mean-proba", rows, slack=None)
-    return {"members": len(booster.members_), **kinds, "mean-proba by counts": counts}
+    return {"members": len(booster.estimators_), **kinds, "mean-proba by counts": counts}
 
 
 BOOSTERS_CELLS = [
@@ -300,11 +306,11 @@ def fashion_cell(model: str, seed: int, data: Path) -> dict[str, Any]:
     """Boost without a look at the validation rows, so that all members vote; then tune offsets on those."""
     rows = load_dataset("fashion-mnist", data, seed=seed)
     learner = TorchLearner("cnn-small", module_options={"width": WIDTHS[model]}, **NETWORK)
-    booster = WorstClassBooster(learner, THETA, max_total_epochs=PASSES, random_state=seed)
+    booster = WorstClassBooster(learner, THETA, max_epochs=PASSES, random_state=seed)
     _, seconds = timed(lambda: booster.fit(rows.train.X, rows.train.y))
     cell = {
-        "members": len(booster.members_),
-        "passes": booster.n_passes_,
+        "members": len(booster.estimators_),
+        "passes": booster.n_epochs_,
         "seconds": seconds,
         "vote": errors(rows.test.y, booster.predict(rows.test.X)),
         "bound_met": booster.bound_met_,

@@ -160,9 +160,9 @@ def plain_fits(problem: str, seed: int, data: tuple[Any, ...]) -> list[dict[str,
         records.append(
             {
                 "theta": theta,
-                "passes": booster.n_passes_,
+                "passes": booster.n_epochs_,
                 "seconds": seconds,
-                "rounds": len(booster.members_),
+                "rounds": len(booster.estimators_),
                 "ran_through": booster.unmet_edge_ is None,
                 "feasible": any(bool((np.array(r.vote_correct) >= quota).all()) for r in booster.history_),
                 "bound_met": booster.bound_met_,
@@ -180,12 +180,12 @@ def race(problem: str, seed: int, data: tuple[Any, ...]) -> dict[str, Any]:
     report = selection.booster.validation_report_
     return {
         "theta": selection.theta,
-        "passes": selection.passes,
+        "passes": selection.epochs,
         "seconds": time.process_time() - started,
         "worst": report.worst_error,
         "plain": report.plain_error,
         "candidates": [
-            {"theta": r.theta, "status": r.status, "rounds": r.rounds, "passes": r.passes} for r in selection.candidates
+            {"theta": r.theta, "status": r.status, "rounds": r.rounds, "passes": r.epochs} for r in selection.candidates
         ],
     }
 

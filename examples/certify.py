@@ -37,7 +37,14 @@ def retina(folder: Path) -> tuple[Splits, WorstClassBooster, float]:
     splits = load_dataset("retinamnist", folder, seed=SEED, cal=0.2)
     networks = TorchLearner("cnn-small", batch_size=64)
     booster = WorstClassBooster(
-        networks, theta=0.5, gamma=0.1, n_rounds=5, max_epochs=30, max_seconds=20, extend=False, random_state=SEED
+        networks,
+        theta=0.5,
+        gamma=0.1,
+        n_rounds=5,
+        max_epochs_per_round=30,
+        max_seconds=20,
+        extend=False,
+        random_state=SEED,
     )
     return splits, booster, 0.3
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from worstclass.learners.base import BestPass, Member, Pass, Trained, Training, WeakLearner
+from worstclass.learners.base import BestEpoch, Epoch, Member, Trained, Training, WeakLearner
 from worstclass.learners.sklearn_learner import ArrayInputs, SklearnEncoder
 
 
@@ -32,10 +32,10 @@ class ScriptedTraining(Training):
     def train(self, sample_weight, stop, seed) -> Trained:
         passes = self.script[min(len(self.sample_weights), len(self.script) - 1)]
         self.sample_weights.append(sample_weight)
-        best = BestPass(stop)
+        best = BestEpoch(stop)
         for answers in passes:
             member = ScriptedMember(np.asarray(answers))
-            if best.judge(Pass(member.predict(self.inputs), member.predict, lambda member=member: member)):
+            if best.judge(Epoch(member.predict(self.inputs), member.predict, lambda member=member: member)):
                 break
         return best.result()
 

@@ -29,13 +29,22 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch.utils.data import TensorDataset
+from worstclass.abstention import ClassRisk, RiskCertificate, RiskReport
 
 from worstclass import AbstainingClassifier, TorchLearner, WorstClassBooster, WorstClassOffsets, certify
-from worstclass.abstention import ClassRisk, RiskCertificate, RiskReport
-from worstclass.abstention.certificate import certificate_of
-from worstclass.abstention.held_out import divide
-from worstclass.abstention.margins import abstain_value, answers_and_margins, with_abstentions
-from worstclass.abstention.rules import (
+from worstclass.exceptions import (
+    DataError,
+    ParameterError,
+    ReusedRowsWarning,
+    UnknownNameError,
+    UnknownOptionError,
+    UnmetBoundWarning,
+    WorstClassWarning,
+)
+from worstclass.wrappers.division import divide
+from worstclass.wrappers.margins import abstain_value, answers_and_margins, with_abstentions
+from worstclass.wrappers.risk_certificate import certificate_of
+from worstclass.wrappers.rules import (
     Counts,
     Judged,
     common_path,
@@ -45,15 +54,6 @@ from worstclass.abstention.rules import (
     last_proven,
     p_values,
     path_by_answer,
-)
-from worstclass.exceptions import (
-    DataError,
-    ParameterError,
-    ReusedRowsWarning,
-    UnknownNameError,
-    UnknownOptionError,
-    UnmetBoundWarning,
-    WorstClassWarning,
 )
 
 
@@ -598,13 +598,13 @@ class TestEstimator:
     def test_networks_inside_a_booster(self, thirds):
         (X, y), (X_held, y_held), (X_test, y_test) = thirds
         learner = TorchLearner("mlp", module_options={"hidden": (8,)}, lr=0.03)
-        booster = WorstClassBooster(learner, 0.5, n_rounds=7, max_epochs=60, random_state=0).fit(X, y)
+        booster = WorstClassBooster(learner, 0.5, n_rounds=7, max_epochs_per_round=60, random_state=0).fit(X, y)
         model = AbstainingClassifier(booster, 0.3, cv="prefit").fit(X_held, y_held)
         assert model.estimator_ is booster
         assert model.proven_
         assert model.risk_report(X_test, y_test).worst_risk < 0.3
         tensors = TensorDataset(torch.tensor(X_held), torch.tensor(np.unique(y_held, return_inverse=True)[1]))
-        numbers = WorstClassBooster(learner, 0.5, n_rounds=3, max_epochs=60, random_state=0)
+        numbers = WorstClassBooster(learner, 0.5, n_rounds=3, max_epochs_per_round=60, random_state=0)
         numbers.fit(X, np.unique(y, return_inverse=True)[1])
         again = AbstainingClassifier(numbers, 0.8, cv="prefit").fit(tensors)
         assert again.abstain_label_ == -1

@@ -16,8 +16,8 @@ from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from worstclass import AbstainingClassifier
-from worstclass.abstention.rules import THRESHOLDS
 from worstclass.exceptions import UnmetBoundWarning
+from worstclass.wrappers.rules import THRESHOLDS
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "abstention.py"
 spec = importlib.util.spec_from_file_location("abstention_benchmark", FILE)

@@ -118,7 +118,7 @@ class TestUnmetEdge:
             UnmetEdgeWarning, match=r"Round 3 could not reach its edge.*0 \(error 75.0%, allowed 50.0%\)"
         ):
             model = booster([[self.good], [self.good], [self.bad, self.bad]], n_rounds=5).fit(X, Y)
-        assert len(model.members_) == 2
+        assert len(model.estimators_) == 2
         np.testing.assert_array_equal(model.predict(X), self.good)
 
     def test_raise_carries_round_edges_classes_and_the_partial_ensemble(self):
@@ -150,7 +150,7 @@ class TestUnmetEdge:
         assert quietly(booster(script, n_rounds=1, patience=2), X, Y).history_[0].phase == "unmet"
 
     def test_max_epochs_ends_a_round(self):
-        model = quietly(booster([[self.bad] * 3 + [RIGHT]], n_rounds=1, max_epochs=3), X, Y)
+        model = quietly(booster([[self.bad] * 3 + [RIGHT]], n_rounds=1, max_epochs_per_round=3), X, Y)
         assert (model.history_[0].phase, model.history_[0].epochs) == ("unmet", 3)
 
 
@@ -260,7 +260,7 @@ class TestPrefix:
         val = [0, 4, 8]
         model = booster(script, n_rounds=4).fit(X, Y, X[val], Y[val])
         assert model.n_members_used_ == 2  # 1:1 on row 4 keeps the first leader, 1:2 does not
-        assert len(model.members_) == 4
+        assert len(model.estimators_) == 4
         np.testing.assert_array_equal(model.predict(X), Y)
         assert len(list(model.staged_predict(X))) == 2
 
@@ -280,14 +280,14 @@ class Recorder(Callback):
     def on_fit_start(self, booster, plan):
         self.events.append(("start", plan.n_rounds, plan.needed_edge))
 
-    def on_pass(self, booster, info):
+    def on_epoch_end(self, booster, info):
         self.events.append(("pass", info.round, info.epoch))
 
     def on_round_end(self, booster, record):
         self.events.append(("round", record.round))
 
     def on_fit_end(self, booster):
-        self.events.append(("end", len(booster.members_)))
+        self.events.append(("end", len(booster.estimators_)))
 
 
 def test_callbacks_hear_of_everything_in_order():
@@ -306,7 +306,7 @@ def test_an_interrupted_fit_keeps_its_finished_rounds():
     model = booster([[RIGHT]], n_rounds=5, callbacks=[Interrupt()])
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
-    assert len(model.members_) == 2
+    assert len(model.estimators_) == 2
     np.testing.assert_array_equal(model.predict(X), Y)
 
 
@@ -333,7 +333,7 @@ def test_permuting_the_classes_permutes_the_results():
     plain = quietly(booster(script, theta=0.25, n_rounds=6, gamma=0.05), X, Y)
     renamed_script = [[new_name[answers] for answers in passes] for passes in script]
     renamed = quietly(booster(renamed_script, theta=0.25, n_rounds=6, gamma=0.05), X, new_name[Y])
-    assert len(plain.members_) == len(renamed.members_) > 1
+    assert len(plain.estimators_) == len(renamed.estimators_) > 1
     np.testing.assert_array_equal(new_name[plain.predict(X)], renamed.predict(X))
     for ours, theirs in zip(plain.history_, renamed.history_, strict=True):
         np.testing.assert_allclose(np.array(theirs.class_weight)[new_name], ours.class_weight)

@@ -73,18 +73,18 @@ class Ticks(Callback):
     def __init__(self, clock):
         self.clock = clock
 
-    def on_pass(self, booster, info):
+    def on_epoch_end(self, booster, info):
         self.clock.now += 1
 
 
 class TestMeter:
     def test_passes_are_spent_one_by_one(self):
-        meter = Meter(max_passes=2)
+        meter = Meter(max_epochs=2)
         spent = []
         for _ in range(3):
             spent.append(meter.spent)
             meter.count()
-        assert (spent, meter.spent, meter.passes) == ([False, False, True], True, 3)
+        assert (spent, meter.spent, meter.epochs) == ([False, False, True], True, 3)
 
     def test_time_is_spent_from_when_the_meter_was_made(self, clock):
         clock.now = 100.0
@@ -111,14 +111,14 @@ class TestMeter:
         clock.now = 1.0
         meter.count()
         clock.now = 5.0
-        meter.set_back(passes=1, seconds=1.0)
-        assert (meter.passes, meter.seconds) == (1, 1.0)
+        meter.set_back(epochs=1, seconds=1.0)
+        assert (meter.epochs, meter.seconds) == (1, 1.0)
         clock.now = 7.0
         assert meter.seconds == 3.0
         meter.pause()
-        meter.set_back(passes=0, seconds=0.5)
+        meter.set_back(epochs=0, seconds=0.5)
         clock.now = 9.0
-        assert (meter.passes, meter.seconds) == (0, 0.5)
+        assert (meter.epochs, meter.seconds) == (0, 0.5)
 
     def test_without_a_limit_nothing_is_ever_spent(self, clock):
         meter = Meter()
@@ -128,7 +128,7 @@ class TestMeter:
         assert not meter.spent
 
     def test_the_limit_that_was_reached_is_the_one_named(self, clock):
-        meter = Meter(max_passes=1200, max_seconds=3.0)
+        meter = Meter(max_epochs=1200, max_seconds=3.0)
         clock.now = 5.0
         assert str(meter) == "3 seconds"
         for _ in range(1200):
@@ -136,7 +136,7 @@ class TestMeter:
         assert str(meter) == "1,200 passes"
 
     @pytest.mark.parametrize(
-        ("limits", "text"), [({"max_passes": 7}, "7 passes"), ({"max_seconds": 0.25}, "0.25 seconds"), ({}, "any size")]
+        ("limits", "text"), [({"max_epochs": 7}, "7 passes"), ({"max_seconds": 0.25}, "0.25 seconds"), ({}, "any size")]
     )
     def test_a_meter_can_always_be_named(self, limits, text):
         assert str(Meter(**limits)) == text
@@ -149,7 +149,7 @@ class TestMeter:
     @pytest.mark.parametrize("bad", [0, -1, 1.5, 2.0, True, "5", math.nan, np.float64(3)], ids=repr)
     def test_passes_that_are_refused(self, bad):
         with pytest.raises(ParameterError, match="'n' parameter of Me must be a positive whole number or None"):
-            check_limits(bad, None, owner="Me", passes_name="n")
+            check_limits(bad, None, owner="Me", epochs_name="n")
 
     @pytest.mark.parametrize("bad", [0, 0.0, -1, True, "5", math.nan, math.inf], ids=repr)
     def test_seconds_that_are_refused(self, bad):
@@ -161,31 +161,31 @@ class TestMeter:
 class TestPasses:
     def test_a_round_that_the_budget_cuts_off_is_not_kept(self, booster):
         # rounds of two passes: two fit into five passes, and the fifth pass is one of the third round
-        model, told = fitted(booster([[BAD, RIGHT]], max_total_epochs=5))
-        assert (len(model.members_), model.n_passes_) == (2, 5)
+        model, told = fitted(booster([[BAD, RIGHT]], max_epochs=5))
+        assert (len(model.estimators_), model.n_epochs_) == (2, 5)
         assert [record.phase for record in model.history_] == ["boost", "boost"]
         message = "The budget of 5 passes was spent before round 3 of 4 was finished. The 2 finished rounds are kept."
         assert told == [("BudgetSpentWarning", message)]
         np.testing.assert_array_equal(model.predict(X), Y)
 
     def test_a_budget_that_ends_with_a_round_allows_no_further_pass(self, booster):
-        model, told = fitted(booster([[BAD, RIGHT]], max_total_epochs=4))
-        assert (len(model.members_), model.n_passes_) == (2, 4)
+        model, told = fitted(booster([[BAD, RIGHT]], max_epochs=4))
+        assert (len(model.estimators_), model.n_epochs_) == (2, 4)
         assert [kind for kind, _ in told] == ["BudgetSpentWarning"]
 
     def test_rounds_that_need_one_pass_each_are_ended_too(self, booster):
-        model, told = fitted(booster([[RIGHT]], n_rounds=10, max_total_epochs=3))
-        assert (len(model.members_), model.n_passes_) == (3, 3)
+        model, told = fitted(booster([[RIGHT]], n_rounds=10, max_epochs=3))
+        assert (len(model.estimators_), model.n_epochs_) == (3, 3)
         assert "before round 4 of 10" in told[0][1]
 
     @pytest.mark.parametrize("passes", [8, 9, None])
     def test_a_budget_that_is_enough_is_not_told_of(self, booster, passes):
-        model, told = fitted(booster([[BAD, RIGHT]], max_total_epochs=passes))
-        assert (len(model.members_), model.n_passes_, told) == (4, 8, [])
+        model, told = fitted(booster([[BAD, RIGHT]], max_epochs=passes))
+        assert (len(model.estimators_), model.n_epochs_, told) == (4, 8, [])
 
     def test_of_a_first_round_the_best_pass_is_kept(self, booster):
         worse = wrong_on(*range(12))
-        model, told = fitted(booster([[worse, BAD, worse, RIGHT]], max_total_epochs=3))
+        model, told = fitted(booster([[worse, BAD, worse, RIGHT]], max_epochs=3))
         assert [(record.phase, record.epochs) for record in model.history_] == [("unmet", 3)]
         message = (
             "The budget of 3 passes was spent before round 1 of 4 was finished. Its member alone is kept, as it is."
@@ -195,13 +195,13 @@ class TestPasses:
         np.testing.assert_array_equal(model.predict(X), BAD)
 
     def test_a_first_round_within_the_budget_is_a_finished_one(self, booster):
-        model, told = fitted(booster([[RIGHT]], max_total_epochs=1))
+        model, told = fitted(booster([[RIGHT]], max_epochs=1))
         assert [record.phase for record in model.history_] == ["boost"]
         assert "The 1 finished rounds are kept." in told[0][1]
 
     def test_the_warning_points_to_the_call_of_fit(self, booster):
         for script, options, kind in [
-            ([[RIGHT]], {"max_total_epochs": 2}, BudgetSpentWarning),
+            ([[RIGHT]], {"max_epochs": 2}, BudgetSpentWarning),
             ([[RIGHT], [BAD]], {}, UnmetEdgeWarning),
         ]:
             with pytest.warns(kind) as caught:
@@ -210,7 +210,7 @@ class TestPasses:
 
     @pytest.mark.parametrize(
         "options",
-        [{"max_total_epochs": 0}, {"max_total_epochs": 2.5}, {"max_seconds": 0}, {"max_seconds": math.nan}],
+        [{"max_epochs": 0}, {"max_epochs": 2.5}, {"max_seconds": 0}, {"max_seconds": math.nan}],
         ids=str,
     )
     def test_budgets_of_nothing_are_refused(self, booster, options):
@@ -222,18 +222,18 @@ class TestPasses:
 class TestSeconds:
     def test_time_ends_boosting_with_the_finished_rounds(self, booster, clock):
         model, told = fitted(booster([[BAD, RIGHT]], max_seconds=5, callbacks=[Ticks(clock)]))
-        assert (len(model.members_), model.n_passes_) == (2, 5)
+        assert (len(model.estimators_), model.n_epochs_) == (2, 5)
         assert "The budget of 5 seconds was spent before round 3 of 4" in told[0][1]
 
     def test_time_that_is_up_at_once_still_gives_a_member(self, booster, clock):
         model, told = fitted(booster([[BAD, RIGHT]], max_seconds=0.5, callbacks=[Ticks(clock)]))
-        assert ([record.phase for record in model.history_], model.n_passes_) == (["unmet"], 1)
+        assert ([record.phase for record in model.history_], model.n_epochs_) == (["unmet"], 1)
         assert "BudgetSpentWarning" in dict(told)
         np.testing.assert_array_equal(model.predict(X), BAD)
 
     def test_the_real_clock_is_read(self, booster):
         model, told = fitted(booster([[RIGHT]], n_rounds=10, max_seconds=1e-9))
-        assert (len(model.members_), told[0][0]) == (1, "BudgetSpentWarning")
+        assert (len(model.estimators_), told[0][0]) == (1, "BudgetSpentWarning")
 
 
 class TestAddedRounds:
@@ -241,37 +241,37 @@ class TestAddedRounds:
     outvoted = ([wrong_on(1, 2)], [wrong_on(2, 3)], [wrong_on(1, 3)])
 
     def test_a_budget_that_ends_with_the_planned_rounds(self):
-        model, told = fitted(over_classes([*self.outvoted, [RIGHT]], n_rounds=3, extend=True, max_total_epochs=3))
-        assert (len(model.members_), model.n_passes_) == (3, 3)
+        model, told = fitted(over_classes([*self.outvoted, [RIGHT]], n_rounds=3, extend=True, max_epochs=3))
+        assert (len(model.estimators_), model.n_epochs_) == (3, 3)
         assert [kind for kind, _ in told] == ["BudgetSpentWarning", "UnmetBoundWarning"]
         assert "before round 4, an added one, was finished. The 3 finished rounds are kept." in told[0][1]
 
     def test_a_budget_that_ends_between_added_rounds(self):
         # two right members mend the vote (see test_booster); the budget allows one
-        model, told = fitted(over_classes([*self.outvoted, [RIGHT]], n_rounds=3, extend=True, max_total_epochs=4))
+        model, told = fitted(over_classes([*self.outvoted, [RIGHT]], n_rounds=3, extend=True, max_epochs=4))
         assert [record.phase for record in model.history_] == ["boost"] * 3 + ["extend"]
         assert [kind for kind, _ in told] == ["BudgetSpentWarning", "UnmetBoundWarning"]
-        enough, told = fitted(over_classes([*self.outvoted, [RIGHT]], n_rounds=3, extend=True, max_total_epochs=5))
-        assert (enough.bound_met_, len(enough.members_), told) == (True, 5, [])
+        enough, told = fitted(over_classes([*self.outvoted, [RIGHT]], n_rounds=3, extend=True, max_epochs=5))
+        assert (enough.bound_met_, len(enough.estimators_), told) == (True, 5, [])
 
     def test_an_added_member_that_reached_its_edge_is_kept_although_it_might_mend_more(self):
         half = wrong_on(1, 2)  # reaches the edge, but mends only one of the three lost rows
         script = [*self.outvoted, [half] * 30]
-        model, told = fitted(over_classes(script, n_rounds=3, extend=True, patience=1000, max_total_epochs=6))
+        model, told = fitted(over_classes(script, n_rounds=3, extend=True, patience=1000, max_epochs=6))
         assert [(record.phase, record.epochs) for record in model.history_[3:]] == [("extend", 3)]
-        assert model.n_passes_ == 6
+        assert model.n_epochs_ == 6
         assert [kind for kind, _ in told] == ["BudgetSpentWarning", "UnmetBoundWarning"]
 
     def test_an_added_round_that_the_budget_cuts_off_is_not_kept(self):
         script = [*self.outvoted, [BAD, BAD, RIGHT]]
-        model, told = fitted(over_classes(script, n_rounds=3, extend=True, max_total_epochs=5))
-        assert (len(model.members_), model.n_passes_) == (3, 5)
+        model, told = fitted(over_classes(script, n_rounds=3, extend=True, max_epochs=5))
+        assert (len(model.estimators_), model.n_epochs_) == (3, 5)
         assert "BudgetSpentWarning" in dict(told)
 
 
 def test_a_spent_budget_is_no_unmet_edge_that_is_raised():
-    model, told = fitted(over_classes([[RIGHT], [BAD, BAD]], max_total_epochs=2, on_unmet_edge="raise"))
-    assert (len(model.members_), told[0][0]) == (1, "BudgetSpentWarning")
+    model, told = fitted(over_classes([[RIGHT], [BAD, BAD]], max_epochs=2, on_unmet_edge="raise"))
+    assert (len(model.estimators_), told[0][0]) == (1, "BudgetSpentWarning")
 
 
 class TestSelectOn:
@@ -280,7 +280,7 @@ class TestSelectOn:
     # Prefix 3 errs on rows 0 and 1: worst class 2/4, average 2/5. (30 rounds are planned, so that weights move slowly.)
     script = ([wrong_on(4)], [wrong_on(0, 1)], [wrong_on(0, 1)])
     val = (X[[0, 1, 2, 3, 4]], Y[[0, 1, 2, 3, 4]])
-    three = {"n_rounds": 30, "max_total_epochs": 3}  # noqa: RUF012
+    three = {"n_rounds": 30, "max_epochs": 3}  # noqa: RUF012
 
     @both
     @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ class TestSelectOn:
     )
     def test_the_prefix_is_that_of_the_least_error_asked_for(self, booster, select_on, used, worst, average):
         model, _ = fitted(booster(list(self.script), **self.three, select_on=select_on), X, Y, *self.val)
-        assert (model.n_members_used_, len(model.members_)) == (used, 3)
+        assert (model.n_members_used_, len(model.estimators_)) == (used, 3)
         assert model.validation_report_.worst_error == worst
         assert model.validation_report_.plain_error == pytest.approx(average)
         np.testing.assert_array_equal(model.predict(X), wrong_on(0, 1) if used == 3 else wrong_on(4))

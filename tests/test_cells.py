@@ -97,7 +97,7 @@ def test_a_finished_cell_is_kept_with_all_that_was_found(tmp_path):
     y, answers = ["a", "a", "a", "a", "b", "b"], ["a", "a", "a", "b", "a", "b"]
     report = class_report(y, answers)
     training = class_report(["a", "b", "b", "b"], ["a", "b", "b", "a"])
-    found = CellOutcome(report, validation=report, training=training, passes=7, n_members=2, extra={"gamma": 0.1})
+    found = CellOutcome(report, validation=report, training=training, epochs=7, n_members=2, extra={"gamma": 0.1})
     run_cells(cells_of(["ours"]), lambda cell: found, tmp_path)
     kept = json.loads((tmp_path / "ours-seed0.json").read_text())
     assert (kept["method"], kept["data"], kept["seed"], kept["settings"]) == ("ours", "toy", 0, SETTINGS)
@@ -261,7 +261,7 @@ def test_failed_cells_are_tried_again_unless_told_not_to(tmp_path):
     ("outcome", "error"),
     [
         (lambda cell: outcome_of(cell, extra={"model": object()}), "PydanticSerializationError"),
-        (lambda cell: outcome_of(cell, passes=-1), "ValidationError"),
+        (lambda cell: outcome_of(cell, epochs=-1), "ValidationError"),
         (lambda cell: outcome_of(cell, seconds=float("nan")), "ValidationError"),
         (lambda cell: None, "AttributeError"),
     ],

@@ -466,7 +466,7 @@ def test_reuse_of_images_as_arrays_tensors_and_data_sets():
     rng = np.random.default_rng(0)
     images = rng.integers(0, 255, size=(30, 1, 4, 4), dtype=np.uint8)
     y = np.arange(30) % 2
-    learner = TorchLearner("mlp", module_options={"hidden": (8,)}, max_epochs=2)
+    learner = TorchLearner("mlp", module_options={"hidden": (8,)})
     booster = WorstClassBooster(learner, 0.1, n_rounds=1, gamma=0.4, random_state=0).fit(images[:20], y[:20])
     for form in (images, torch.from_numpy(images), TensorDataset(torch.from_numpy(images), torch.from_numpy(y))):
         with pytest.raises(DataError, match="on 20 of the 30"):
@@ -549,7 +549,9 @@ def test_one_round_that_misses_a_class_breaks_the_regret_and_not_the_majority_st
 @pytest.mark.filterwarnings("ignore::worstclass.exceptions.UnmetBoundWarning")
 def test_boosting_that_ended_early_proves_nothing():
     script = [[[0, 0, 1, 1]], [[0, 0, 0, 0]], [[0, 0, 0, 0]]]
-    booster = WorstClassBooster(ScriptedLearner(script), 0.5, gamma=0.01, n_rounds=3, extend=False, max_epochs=1)
+    booster = WorstClassBooster(
+        ScriptedLearner(script), 0.5, gamma=0.01, n_rounds=3, extend=False, max_epochs_per_round=1
+    )
     with pytest.warns(match="could not reach its edge"):
         booster.fit(numbered_rows(4), [0, 0, 1, 1])
     certificate = training_certificate(booster)
@@ -572,7 +574,7 @@ def test_regret_and_bound_are_those_of_the_last_round_of_hedge(blobs):
     assert certificate.n_edges_reached == booster.n_rounds_
     for row, label in zip(certificate.classes, booster.classes_, strict=True):
         assert row.wrong == (booster.predict(X[y == label]) != label).sum()
-        answers = [member.predict(booster.encoder_.encode(X[y == label])) for member in booster.members_]
+        answers = [member.predict(booster.encoder_.encode(X[y == label])) for member in booster.estimators_]
         wrong = sum(int((booster.classes_[answer] != label).sum()) for answer in answers)
         assert row.voters_wrong == wrong
         assert row.factor_two == 2 * wrong / (len(answers) * row.total) >= row.error
@@ -585,9 +587,9 @@ def test_where_the_assumptions_hold_the_bound_does_and_factor_two_always(data):
     answers = st.lists(st.integers(0, 1), min_size=8, max_size=8)
     script = [[answer] for answer in data.draw(st.lists(answers, min_size=3, max_size=3))]
     theta = data.draw(st.sampled_from([0.25, 0.5, 0.75]))
-    booster = WorstClassBooster(ScriptedLearner(script), theta, gamma=0.01, n_rounds=3, extend=False, max_epochs=1).fit(
-        numbered_rows(8), np.repeat([0, 1], 4)
-    )
+    booster = WorstClassBooster(
+        ScriptedLearner(script), theta, gamma=0.01, n_rounds=3, extend=False, max_epochs_per_round=1
+    ).fit(numbered_rows(8), np.repeat([0, 1], 4))
     certificate = training_certificate(booster)
     for row in certificate.classes:
         assert row.wrong * certificate.n_voters <= 2 * row.voters_wrong
@@ -615,7 +617,7 @@ def test_the_vote_is_judged_as_it_is_used_and_the_theorem_on_its_t_rounds():
 @pytest.mark.filterwarnings("ignore::worstclass.exceptions.WorstClassWarning")
 def test_a_first_round_without_its_edge_leaves_nothing_to_hedge():
     script = [[[0, 0, 0, 0]]]
-    booster = WorstClassBooster(ScriptedLearner(script), 0.5, gamma=0.4, n_rounds=2, max_epochs=1)
+    booster = WorstClassBooster(ScriptedLearner(script), 0.5, gamma=0.4, n_rounds=2, max_epochs_per_round=1)
     certificate = training_certificate(booster.fit(numbered_rows(4), [0, 0, 1, 1]))
     assert (certificate.n_boosted, certificate.n_voters) == (0, 1)
     assert certificate.regret is None
@@ -706,9 +708,9 @@ def untrained(learner):
 
 def linear_booster(X, y, weight, bias, standardize=False):
     """A vote of one linear network with weights put in by hand."""
-    learner = TorchLearner("mlp", module_options={"hidden": ()}, max_epochs=1, standardize=standardize)
+    learner = TorchLearner("mlp", module_options={"hidden": ()}, standardize=standardize)
     booster = untrained(learner).fit(X, y)
-    state = booster.members_[0].state
+    state = booster.estimators_[0].state
     state["0.weight"], state["0.bias"] = torch.tensor(weight), torch.tensor(bias)
     return booster
 

@@ -123,7 +123,7 @@ def test_a_bound_that_is_missed_exits_with_1_and_writes_the_model(iris, capsys):
     result = RunResult.read(iris / "missed")
     assert not result.bound_met
     assert set(result.shortfall) <= {"1", "2", "3", "4", "5"}
-    assert len(load_model(iris / "missed").members_) == 1
+    assert len(load_model(iris / "missed").estimators_) == 1
 
 
 def test_odd_class_names_columns_in_another_order_and_many_rows(iris, capsys):
@@ -168,7 +168,7 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
     monkeypatch.setattr(RichProgress, "on_round_end", interrupt)
     assert run([*FIT, "--theta", "0.8"]) == 1
     assert "interrupted: the 2 finished rounds are kept" in capsys.readouterr().out
-    assert len(load_model(iris / "model").members_) == 2
+    assert len(load_model(iris / "model").estimators_) == 2
     assert "boosting ended early, 4 rounds were planned" in (iris / "model" / "report.md").read_text()
 
 

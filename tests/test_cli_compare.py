@@ -62,7 +62,7 @@ def test_named_data_end_to_end_and_the_second_run_reuses_every_cell(here, capsys
     assert [line.split()[:3] for line in lines[1:4]] == [[str(row.rank), row.method, "2"] for row in comparison.rows]
     for line, row in zip(lines[1:4], comparison.rows, strict=True):
         assert f"{100 * row.worst.mean:.1f} ± {100 * row.worst.sd:.1f}" in line
-        assert row.passes == 3
+        assert row.epochs == 3
     assert [row["method"] for row in csv.DictReader(Path("squares/comparison.csv").read_text().splitlines())] == [
         row.method for row in comparison.rows
     ]
@@ -102,7 +102,7 @@ def test_a_table_of_text_end_to_end(here, capsys):
         assert result.settings["budget"] == {"epochs": 5, "seconds": 30.0}
         assert len(result.settings["sha256"]) == 64
         assert (result.settings["image_size"], result.settings["skip_corrupt"]) == (None, False)
-        assert result.passes is None or method == "ours-trees" or result.passes <= 5
+        assert result.epochs is None or method == "ours-trees" or result.epochs <= 5
     assert results["ours", 0].settings["theta"] == {"malignant": 0.6, "others": 0.5}
     assert results["ours", 0].settings["learner"] == {"standardize": True}
     assert results["logistic", 0].worst_error < 0.5
@@ -159,7 +159,7 @@ def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatc
     assert run([*command[:-1], "whole"]) == 0
     capsys.readouterr()
     rows = [
-        [(row.method, row.rank, row.worst, row.class_mean, row.plain, row.passes) for row in comparison.rows]
+        [(row.method, row.rank, row.worst, row.class_mean, row.plain, row.epochs) for row in comparison.rows]
         for comparison in (
             Comparison.model_validate_json(Path(folder, "comparison.json").read_text())
             for folder in ("stopped", "whole")

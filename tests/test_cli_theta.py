@@ -90,7 +90,7 @@ def test_an_interrupted_search_writes_the_best_so_far(iris, capsys, monkeypatch)
     assert values["interrupted"]
     assert [row["rounds"] for row in values["candidates"]] == [2, 2]
     model = load_model(iris / "model")
-    assert (model.theta, len(model.members_)) == (values["theta"], 2)
+    assert (model.theta, len(model.estimators_)) == (values["theta"], 2)
 
 
 def test_an_interrupt_before_the_first_round_is_finished_writes_nothing(iris, capsys, monkeypatch):

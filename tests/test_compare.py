@@ -145,7 +145,7 @@ def test_a_cell_is_built_with_its_seed_and_the_rules_of_all():
     for model in (ours, ce):
         assert (model.random_state, model.max_seconds, model.select_on) == (8, 9.0, "average")
         assert (model.learner.module, model.learner.lr) == ("mlp", 0.02)
-    assert (ours.theta, ours.gamma, ours.max_total_epochs, ce.max_epochs) == (0.5, 0.3, 50, 50)
+    assert (ours.theta, ours.gamma, ours.max_epochs, ce.max_epochs) == (0.5, 0.3, 50, 50)
 
 
 def test_all_stands_for_every_method_that_suits_the_rows():
@@ -202,7 +202,7 @@ def test_an_outcome_has_what_the_model_found():
     data = with_validation(0)
     model = build_method("ce", learner=LEARNER, max_epochs=5, random_state=0)
     outcome = run_method(find_method("ce"), model, data)
-    assert (outcome.passes, outcome.n_members, outcome.extra) == (5, 1, {"best_epoch": model.best_epoch_})
+    assert (outcome.epochs, outcome.n_members, outcome.extra) == (5, 1, {"best_epoch": model.best_epoch_})
     assert outcome.seconds > 0
     assert (outcome.training, outcome.validation) == (model.training_report_, model.validation_report_)
     wrong = [float((model.predict(data.test.X)[data.test.y == k] != k).mean()) for k in range(1, 6)]
@@ -215,19 +215,19 @@ def test_the_members_that_vote_are_counted():
     with pytest.warns(BudgetSpentWarning):
         ours = run_method(find_method("boosting"), build_method("boosting", gamma=0.05, **rules), data)
     assert ours.n_members >= 1
-    assert ours.passes <= 12
+    assert ours.epochs <= 12
     several = run_method(find_method("deep-ensemble"), build_method("deep-ensemble", n_members=3, **rules), data)
-    assert (several.n_members, several.passes, several.training) == (3, 12, None)
+    assert (several.n_members, several.epochs, several.training) == (3, 12, None)
     assert sum(row.total for row in several.validation.rows) == len(data.val)
     forest = run_method(find_method("logistic"), build_method("logistic"), data)
-    assert (forest.n_members, forest.passes, forest.extra) == (None, None, {})
+    assert (forest.n_members, forest.epochs, forest.extra) == (None, None, {})
 
 
 def test_offsets_are_chosen_by_the_validation_rows_and_the_passes_inside_are_counted():
     data, rules = with_validation(0), {"learner": LEARNER, "max_epochs": 12, "random_state": 0}
     model = build_method("ce+offsets", **rules)
     outcome = run_method(find_method("ce+offsets"), model, data)
-    assert (outcome.passes, outcome.n_members) == (12, 1)
+    assert (outcome.epochs, outcome.n_members) == (12, 1)
     assert outcome.validation == model.validation_report_
     assert sum(row.total for row in outcome.validation.rows) == len(data.val)
     assert outcome.extra == {
@@ -488,7 +488,7 @@ def test_other_settings_in_the_same_folder_are_refused_before_anything_runs(tmp_
 def test_overwriting_runs_again_with_other_settings(tmp_path):
     run_comparison(plan("ce"), squares, tmp_path)
     (result,) = run_comparison(plan("ce", budget=Budget(epochs=3)), squares, tmp_path, overwrite=True)
-    assert (result.passes, result.settings["budget"]) == (3, {"epochs": 3, "seconds": None})
+    assert (result.epochs, result.settings["budget"]) == (3, {"epochs": 3, "seconds": None})
 
 
 def test_budgets_are_kept_and_what_was_spent_is_noted(tmp_path):
@@ -496,7 +496,7 @@ def test_budgets_are_kept_and_what_was_spent_is_noted(tmp_path):
     rules = plan(*names, budget=Budget(epochs=9), theta=0.9)
     results = {result.method: result for result in run_comparison(rules, squares, tmp_path)}
     assert all(result.status == "done" for result in results.values())
-    assert {name: result.passes for name, result in results.items()} == dict.fromkeys(results, 9)
+    assert {name: result.epochs for name, result in results.items()} == dict.fromkeys(results, 9)
     assert any("The budget of 9 passes was spent" in note for note in results["ours"].notes)
     assert any("misses the training bound" in note for note in results["0.5-dnn"].notes)
     assert results["ce"].notes == []

@@ -77,14 +77,14 @@ def test_the_deviation_is_that_of_a_sample():
 
 def test_compute_is_the_mean_of_the_cells_that_have_it():
     results = [
-        done("ours", 0, [0, 1], passes=10, seconds=2.0, n_members=4),
-        done("ours", 1, [0, 1], passes=21, seconds=5.0, n_members=None),
+        done("ours", 0, [0, 1], epochs=10, seconds=2.0, n_members=4),
+        done("ours", 1, [0, 1], epochs=21, seconds=5.0, n_members=None),
         done("forest", 0, [0, 1], seconds=1.0),
         done("forest", 1, [0, 1], seconds=1.0),
     ]
     rows = rows_by_name(Comparison.from_results(results))
-    assert (rows["ours"].passes, rows["ours"].seconds, rows["ours"].n_members) == (15.5, 3.5, 4)
-    assert (rows["forest"].passes, rows["forest"].n_members) == (None, None)
+    assert (rows["ours"].epochs, rows["ours"].seconds, rows["ours"].n_members) == (15.5, 3.5, 4)
+    assert (rows["forest"].epochs, rows["forest"].n_members) == (None, None)
 
 
 def test_methods_are_ranked_by_mean_worst_error_and_equals_share_a_rank():
@@ -237,7 +237,7 @@ def test_an_interrupted_and_resumed_comparison_gives_the_same_table(tmp_path):
             raise KeyboardInterrupt
         if cell.method == "ib":
             raise ValueError("no head")
-        return CellOutcome(report_of([10, WRONG[cell.method][cell.seed]]), passes=3, seconds=2.5)
+        return CellOutcome(report_of([10, WRONG[cell.method][cell.seed]]), epochs=3, seconds=2.5)
 
     with pytest.raises(KeyboardInterrupt):
         run_cells(cells, lambda cell: run(cell, stop_at=("ours", 1)), tmp_path / "resumed")
@@ -253,7 +253,7 @@ def test_an_interrupted_and_resumed_comparison_gives_the_same_table(tmp_path):
 
 
 def test_markdown_shows_percent_deviation_marks_and_the_best():
-    text = comparison_markdown(Comparison.from_results(some_results(passes=20, seconds=12.34, n_members=7)))
+    text = comparison_markdown(Comparison.from_results(some_results(epochs=20, seconds=12.34, n_members=7)))
     lines = text.splitlines()
     assert lines[0] == "# toy: 3 methods, 5 seeds"
     # ours: 10.4 of 50 on average, deviation sqrt(5.2 / 4) / 50; plain 20.4 of 150
@@ -349,7 +349,7 @@ def test_text_is_aligned_and_says_what_failed():
 
 
 def test_csv_parses_back_to_the_numbers():
-    comparison = Comparison.from_results([*some_results(passes=20, n_members=7), failed("ib, too", 0)])
+    comparison = Comparison.from_results([*some_results(epochs=20, n_members=7), failed("ib, too", 0)])
     rows = list(csv.DictReader(io.StringIO(comparison_csv(comparison))))
     assert [row["method"] for row in rows] == ["ours", "naive", "ce", "ib, too"]
     for row, original in zip(rows[:3], comparison.rows, strict=False):

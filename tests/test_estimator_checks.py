@@ -22,7 +22,7 @@ LEARNERS = [
 
 
 @parametrize_with_checks(
-    [WorstClassBooster(learner, 0.9, gamma=0.4995, n_rounds=3, max_epochs=60) for learner in LEARNERS]
+    [WorstClassBooster(learner, 0.9, gamma=0.4995, n_rounds=3, max_epochs_per_round=60) for learner in LEARNERS]
 )
 @pytest.mark.filterwarnings("ignore::worstclass.exceptions.WorstClassWarning")
 def test_the_booster_is_a_scikit_learn_classifier(estimator, check):

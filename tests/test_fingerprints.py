@@ -17,8 +17,8 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 
 from worstclass import TorchLearner, WorstClassBooster, load_model, save_model
 from worstclass.boosting.oco import InstanceBooster
+from worstclass.data.seen_rows import CHUNK_BYTES, MOST_DENSE_COLUMNS, row_hashes, seen_hashes, which_seen
 from worstclass.exceptions import ModelFormatError, WorstClassError
-from worstclass.fingerprints import CHUNK_BYTES, MOST_DENSE_COLUMNS, row_hashes, seen_hashes, which_seen
 
 NUMBERS = np.array([[1.5, -2.0, 0.1], [0.0, 3.0, 1e-3], [7.0, np.pi, 1e30]])
 

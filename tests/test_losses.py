@@ -71,7 +71,7 @@ def bound(loss, counts, class_losses=None):
     """A fresh criterion in its first pass; unless told, the class with the largest index is the worst."""
     criterion = loss.bind(torch.tensor(counts))
     losses = torch.arange(len(counts)).double() if class_losses is None else torch.as_tensor(class_losses)
-    criterion.begin_pass(1, lambda: losses)
+    criterion.begin_epoch(1, lambda: losses)
     return criterion
 
 
@@ -301,7 +301,7 @@ def test_weighted_follows_the_passes():
     criterion = Weighted(CrossEntropy(), Deferred(InverseFrequency(), after=2)).bind(torch.tensor([3, 1]))
     seen = []
     for number in (1, 2, 3):
-        criterion.begin_pass(number, must_not_ask)
+        criterion.begin_epoch(number, must_not_ask)
         seen.append(criterion(torch.zeros(1, 2), torch.tensor([1])).item())
     assert seen == pytest.approx([log(2), log(2), 1.5 * log(2)])
 
@@ -311,7 +311,7 @@ def test_weighted_passes_on_what_its_loss_needs():
     assert Weighted(InfluenceBalanced(), InverseFrequency()).bind(torch.tensor([3, 1])).needs_features
     # the worst class of the sample reaches the loss inside: class 0, of weight 1/2 and factor 4/3
     criterion = Weighted(Naive("sample"), InverseFrequency()).bind(torch.tensor([3, 1]))
-    criterion.begin_pass(1, lambda: torch.tensor([2.0, 1.0]))
+    criterion.begin_epoch(1, lambda: torch.tensor([2.0, 1.0]))
     assert criterion(torch.zeros(2, 2), torch.tensor([0, 1])).tolist() == pytest.approx([2 / 3 * log(2), 0])
 
 
@@ -491,11 +491,11 @@ def test_the_mean_of_the_naive_rows_is_the_maximum(seed, n_rows, n_classes):
 
 def test_naive_over_the_sample_stays_with_the_worst_class_of_the_pass():
     criterion = Naive(over="sample").bind(torch.tensor([81, 16, 1]))
-    criterion.begin_pass(1, lambda: torch.tensor([0.1, 0.9, 0.5]))
+    criterion.begin_epoch(1, lambda: torch.tensor([0.1, 0.9, 0.5]))
     # class 1 is the worst of the sample, though class 0 is worse in the batch; 98 rows against 16
     for _ in range(2):
         assert criterion(LOGITS, TARGET).tolist() == pytest.approx([0, 0, 98 / 16 * log(5 / 3)])
-    criterion.begin_pass(2, lambda: torch.tensor([0.1, 0.2, 0.5]))
+    criterion.begin_epoch(2, lambda: torch.tensor([0.1, 0.2, 0.5]))
     assert criterion(LOGITS, TARGET).tolist() == pytest.approx([98 * log(8 / 5), 0, 0])
 
 
@@ -532,7 +532,7 @@ def test_naive_over_the_sample_needs_a_pass_to_begin():
 @pytest.mark.parametrize("name", sorted(ONE_OF_EACH.keys() - {"naive-sample"}))
 def test_nothing_else_asks_for_class_losses(name):
     criterion = Weighted(ONE_OF_EACH[name], InverseFrequency()).bind(torch.tensor(COUNTS))
-    criterion.begin_pass(1, must_not_ask)
+    criterion.begin_epoch(1, must_not_ask)
     assert torch.isfinite(criterion(LOGITS, TARGET, FEATURES)).all()
 
 
@@ -578,7 +578,7 @@ def test_influence_balancing_starts_after_the_warm_up():
     criterion = InfluenceBalanced(alpha=1393.0, after=2).bind(torch.tensor(COUNTS))
     seen = []
     for number in (1, 2, 3):
-        criterion.begin_pass(number, must_not_ask)
+        criterion.begin_epoch(number, must_not_ask)
         seen.append(criterion(LOGITS, TARGET, FEATURES)[1].item())
     assert seen == pytest.approx([log(4), log(4), log(4) * 16 / 6.001])
 
@@ -589,7 +589,7 @@ def test_influence_balancing_begins_the_passes_of_its_base():
     )
     seen = []
     for number in (1, 2):
-        criterion.begin_pass(number, must_not_ask)
+        criterion.begin_epoch(number, must_not_ask)
         seen.append(criterion(torch.zeros(1, 2), torch.tensor([1]), torch.zeros(1, 2)).item())
     assert seen == pytest.approx([log(2), 1.5 * log(2)])
 
@@ -626,7 +626,7 @@ def test_ldam_trains_cosines(loss):
     criterion = loss.bind(torch.tensor([90, 10]))
     history = []
     for number in range(1, 41):
-        criterion.begin_pass(number, must_not_ask)
+        criterion.begin_epoch(number, must_not_ask)
         cosines = normalize(X) @ normalize(weight).T
         history.append(criterion(cosines, y).mean())
         optimizer.zero_grad()

@@ -26,7 +26,7 @@ from worstclass import (
 )
 from worstclass.boosting.oco import InstanceBooster
 from worstclass.exceptions import DataError, ParameterError
-from worstclass.learners.base import BestPass, Pass
+from worstclass.learners.base import BestEpoch, Epoch
 
 pytestmark = pytest.mark.filterwarnings("ignore::worstclass.exceptions.WorstClassWarning")
 
@@ -47,8 +47,8 @@ class SureTraining(ScriptedTraining):
         second = np.asarray(self.script[min(len(self.sample_weights), len(self.script) - 1)])
         self.sample_weights.append(sample_weight)
         member = SureMember((second > 0.5).astype(int), second)
-        best = BestPass(stop)
-        best.judge(Pass(member.predict(self.inputs), member.predict, lambda: member))
+        best = BestEpoch(stop)
+        best.judge(Epoch(member.predict(self.inputs), member.predict, lambda: member))
         return best.result()
 
 
@@ -86,7 +86,7 @@ def of_torch(X, y, **options):
 class TestTheMean:
     def test_by_hand(self):
         booster = sure()
-        assert len(booster.members_) == 3
+        assert len(booster.estimators_) == 3
         assert booster.mean_proba(ROWS)[:, 1] == pytest.approx([0.1, 0.2, 0.3, 0.4])
         assert booster.mean_proba(ROWS)[:, 0] == pytest.approx([0.9, 0.8, 0.7, 0.6])
         assert booster.predict_proba(ROWS)[:, 0].tolist() == [1.0] * 4
@@ -100,7 +100,7 @@ class TestTheMean:
         X, y = blobs
         booster = of_sklearn(make_pipeline(StandardScaler(), LogisticRegression()), X, y)
         scaled = StandardScaler().fit(X).transform(X)
-        expected = np.mean([member.estimator.predict_proba(scaled) for member in booster.members_], axis=0)
+        expected = np.mean([member.estimator.predict_proba(scaled) for member in booster.estimators_], axis=0)
         assert booster.mean_proba(X) == pytest.approx(expected)
         assert booster.mean_proba(X).sum(axis=1) == pytest.approx(np.ones(90))
         assert len(np.unique(booster.mean_proba(X)[:, 0])) > 80 > 4 >= len(np.unique(booster.predict_proba(X)[:, 0]))
@@ -108,23 +108,23 @@ class TestTheMean:
     def test_sparse_rows(self, blobs):
         X, y = blobs
         booster = of_sklearn(LogisticRegression(), csr_matrix(X), y)
-        expected = np.mean([member.estimator.predict_proba(X) for member in booster.members_], axis=0)
+        expected = np.mean([member.estimator.predict_proba(X) for member in booster.estimators_], axis=0)
         assert booster.mean_proba(csr_matrix(X)) == pytest.approx(expected)
 
     def test_networks_give_the_softmax_of_their_logits(self, blobs):
         X, y = blobs
         booster = of_torch(X, y, eval_batch_size=7)
         expected = np.zeros((90, 3))
-        for member in booster.members_:
+        for member in booster.estimators_:
             first, second = ((member.state[f"{n}.weight"].numpy(), member.state[f"{n}.bias"].numpy()) for n in (0, 2))
             logits = np.maximum(X @ first[0].T + first[1], 0) @ second[0].T + second[1]
-            expected += np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) / len(booster.members_)
+            expected += np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) / len(booster.estimators_)
         assert booster.mean_proba(X) == pytest.approx(expected, abs=1e-6)
 
     def test_boosting_over_rows_has_it_too(self, blobs):
         X, y = blobs
         booster = InstanceBooster(LogisticRegression(), gamma=0.1, n_rounds=2, random_state=0).fit(X, y)
-        expected = np.mean([member.estimator.predict_proba(X) for member in booster.members_], axis=0)
+        expected = np.mean([member.estimator.predict_proba(X) for member in booster.estimators_], axis=0)
         assert booster.mean_proba(X) == pytest.approx(expected)
 
     @pytest.mark.parametrize("keep_in_memory", [True, False])
@@ -132,7 +132,7 @@ class TestTheMean:
         X, y = blobs
         booster = of_torch(X, y)
         again = load_model(save_model(booster, tmp_path), keep_in_memory=keep_in_memory)
-        assert any("state" in vars(member) for member in again.members_) == keep_in_memory
+        assert any("state" in vars(member) for member in again.estimators_) == keep_in_memory
         np.testing.assert_array_equal(again.mean_proba(X), booster.mean_proba(X))
 
     def test_classifiers_read_from_disk(self, blobs, tmp_path):
@@ -157,7 +157,7 @@ class TestRefusals:
         with pytest.raises(ParameterError, match="shares of the votes, for any learner"):
             booster.mean_proba(ROWS)
         with pytest.raises(NotImplementedError, match="answers with classes alone"):
-            booster.members_[0].probabilities(None)
+            booster.estimators_[0].probabilities(None)
 
     def test_a_booster_that_is_not_fitted(self):
         with pytest.raises(NotFittedError):
@@ -166,7 +166,7 @@ class TestRefusals:
     def test_a_member_that_leaves_a_class_out(self, blobs):
         X, y = blobs
         booster = of_sklearn(LogisticRegression(), X, y)
-        booster.members_[1].estimator.fit(X[y != "c"], np.searchsorted(["a", "b"], y[y != "c"]))
+        booster.estimators_[1].estimator.fit(X[y != "c"], np.searchsorted(["a", "b"], y[y != "c"]))
         with pytest.raises(DataError, match=r"one probability a class, shape \(90, 3\). Got shape \(90, 2\)"):
             booster.mean_proba(X)
 

@@ -27,10 +27,10 @@ from worstclass import (
     make_splits,
     worst_class_scorer,
 )
-from worstclass.baselines.network import DeepEnsemble, NetworkClassifier
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.oco import InstanceBooster
 from worstclass.cli.app import run
+from worstclass.ensembles.networks import DeepEnsemble, NetworkClassifier
 from worstclass.exceptions import (
     BudgetSpentWarning,
     ModuleError,
@@ -173,7 +173,7 @@ def test_offsets_are_tuned_on_the_rows_that_choose_for_the_others_and_cost_no_pa
     rows = make_splits(*draw_blobs(3, [300, 60, 30]), val=0.4, test=0.0, seed=0)
     data = rows.train.X, rows.train.y, rows.val.X, rows.val.y
     model, alone = (quietly(built(which, max_epochs=20), *data) for which in (name, plain))
-    assert model.estimator_.n_passes_ == alone.n_passes_
+    assert model.estimator_.n_epochs_ == alone.n_epochs_
     np.testing.assert_array_equal(model.estimator_.predict_proba(X), alone.predict_proba(X))
     by_hand = WorstClassOffsets(alone, cv="prefit").fit(rows.val.X, rows.val.y)
     assert model.scores_ == {"ce": "log-proba", "ours": "mean-proba"}[plain]
@@ -184,7 +184,7 @@ def test_offsets_are_tuned_on_the_rows_that_choose_for_the_others_and_cost_no_pa
     model, alone = (quietly(built(which, max_epochs=20), *data[:2]) for which in (name, plain))
     by_hand = quietly(WorstClassOffsets(alone, cv="prefit"), *data[:2])
     np.testing.assert_array_equal(model.offsets_, by_hand.offsets_)
-    assert model.estimator_.n_passes_ == alone.n_passes_
+    assert model.estimator_.n_epochs_ == alone.n_epochs_
 
 
 @pytest.mark.parametrize(("name", "kind"), [("ce+offsets", NetworkClassifier), ("ours+offsets", WorstClassBooster)])
@@ -204,19 +204,19 @@ def test_offsets_need_one_training(name, kind, monkeypatch):
 def test_half_dnn_is_one_network_that_meets_every_floor():
     # 81% of 40, 30 and 20 rows are no whole rows: what meets a floor is beyond it, and the bound is met too
     model = built("0.5-dnn", theta=0.81, max_epochs=500).fit(X, Y)
-    assert (len(model.members_), model.n_members_used_, model.gamma_) == (1, 1, 0.5)
+    assert (len(model.estimators_), model.n_members_used_, model.gamma_) == (1, 1, 0.5)
     (record,) = model.history_
     assert record.edge == 1.0  # exactly: the edge needed is 1
     assert record.phase == "boost"
     pairs = zip(record.member_correct, record.class_totals, strict=True)
     assert all(100 * right > 81 * rows for right, rows in pairs)
     assert model.bound_met_
-    assert model.n_passes_ == record.epochs < 500
+    assert model.n_epochs_ == record.epochs < 500
     impossible = built("0.5-dnn", theta=0.99, max_epochs=5)
     spent = pytest.warns(BudgetSpentWarning, match="The budget of 5 passes was spent before round 1 of 1")
     with spent, pytest.warns(UnmetBoundWarning):
         impossible.fit(X, Y)
-    assert (len(impossible.members_), impossible.bound_met_) == (1, False)
+    assert (len(impossible.estimators_), impossible.bound_met_) == (1, False)
 
 
 # one seed, one answer
@@ -240,7 +240,7 @@ def test_the_same_seed_gives_the_same_answers_and_global_streams_are_neither_rea
 @pytest.mark.parametrize("name", of_kind["network"])
 def test_another_seed_gives_another_network(name):
     other = quietly(built(name, seed=1), X, Y)
-    ours, theirs = (trained(model).members_[0].state for model in (fitted(name), other))
+    ours, theirs = (trained(model).estimators_[0].state for model in (fitted(name), other))
     assert any(not torch.equal(ours[key], theirs[key]) for key in ours)
 
 
@@ -253,7 +253,7 @@ def test_they_can_be_cloned_set_and_pickled(name):
     assert is_classifier(model)
     copied = clone(model)
     assert str(copied.get_params()) == str(model.get_params())
-    assert not hasattr(copied, "members_")
+    assert not hasattr(copied, "estimators_")
     key = next(key for key in model.get_params() if key.endswith("random_state"))
     assert copied.set_params(**{key: 5}).get_params()[key] == 5
     thawed = pickle.loads(pickle.dumps(model))
@@ -289,7 +289,7 @@ def test_they_can_be_searched_over(name, grid):
 @pytest.mark.parametrize("name", of_kind["network"])
 def test_those_with_networks_take_validation_rows_and_keep_to_the_budget(name):
     model = quietly(built(name, max_epochs=10), X, Y, *draw_blobs(2, [10, 10, 10]))
-    assert 1 <= trained(model).n_passes_ <= 10
+    assert 1 <= trained(model).n_epochs_ <= 10
     totals = trained(model).history_[-1].val_totals
     assert totals == (10, 10, 10)
 
@@ -322,8 +322,7 @@ def test_the_kind_of_model_and_what_all_have_in_common():
         assert type(model) is kinds.get(name, NetworkClassifier), name
         assert (model.learner.module, model.learner.lr) == ("mlp", 0.3)
         assert (model.max_seconds, model.select_on, model.random_state) == (9.5, "average", 4)
-        total = model.max_total_epochs if isinstance(model, WorstClassBooster | InstanceBooster) else model.max_epochs
-        assert total == 77
+        assert model.max_epochs == 77
         assert getattr(model, "theta", 0.6) == 0.6
 
 
@@ -390,22 +389,22 @@ def test_limits_that_are_left_out():
     assert build_method("ce").max_epochs == DEFAULT_EPOCHS == 200
     by_time = build_method("ib", max_seconds=3)
     assert (by_time.max_epochs, by_time.max_seconds, by_time.learner.loss.after) == (None, 3, 50)
-    assert build_method("ours", theta=0.5).max_total_epochs is None
+    assert build_method("ours", theta=0.5).max_epochs is None
     assert build_method("deep-ensemble").max_epochs is None
     trees = build_method("ours-trees", theta=0.5, max_epochs=5, max_seconds=3)
-    assert (trees.max_total_epochs, trees.max_seconds) == (None, 3)  # trees make no passes over rows
+    assert (trees.max_epochs, trees.max_seconds) == (None, 3)  # trees make no passes over rows
 
 
 def test_passes_a_round_are_told_apart_from_those_in_all():
-    model = build_method("ours", theta=0.5, max_epochs=300, max_epochs_a_round=20)
-    assert (model.max_epochs, model.max_total_epochs) == (20, 300)
+    model = build_method("ours", theta=0.5, max_epochs=300, max_epochs_per_round=20)
+    assert (model.max_epochs, model.max_epochs) == (20, 300)
 
 
 def test_any_loss_can_be_boosted():
     model = quietly(built("ours", learner={"loss": "focal"}, n_rounds=2), X, Y)
     assert model.learner_.loss == "focal"
     plain = quietly(built("ours", n_rounds=2), X, Y)
-    assert not torch.equal(model.members_[0].state["0.weight"], plain.members_[0].state["0.weight"])
+    assert not torch.equal(model.estimators_[0].state["0.weight"], plain.estimators_[0].state["0.weight"])
 
 
 # refusals
@@ -465,7 +464,7 @@ def test_the_methods_with_floors_are_these():
         ("ldam-drw", {"scale": 0}, "'scale' parameter"),
         ("boosting", {"gamma": 0.9}, "'gamma' parameter of InstanceBooster"),
         ("ours", {"extend": -1}, "'extend' parameter of WorstClassBooster"),
-        ("ours", {"max_epochs_a_round": 0}, "'max_epochs' parameter of WorstClassBooster"),
+        ("ours", {"max_epochs_per_round": 0}, "'max_epochs' parameter of WorstClassBooster"),
         ("0.5-dnn", {"patience": 0}, "'patience' parameter"),
         ("deep-ensemble", {"n_members": 0}, "'n_members' parameter of DeepEnsemble"),
         ("ce", {"max_epochs": 0}, r"'max_epochs' parameter of build_method\('ce'\) must be a positive whole number"),
@@ -504,7 +503,7 @@ class Headless(nn.Module):
 def test_a_network_without_an_accessible_head_is_refused_by_those_that_need_one(name):
     with pytest.raises(ModuleError, match=r"last layer with 3 outputs, one for each class.*named 'head'"):
         build_method(name, Headless, max_epochs=3).fit(X, Y)
-    assert build_method("ce", Headless, max_epochs=3, random_state=0).fit(X, Y).n_passes_ == 3
+    assert build_method("ce", Headless, max_epochs=3, random_state=0).fit(X, Y).n_epochs_ == 3
 
 
 @pytest.mark.parametrize("name", [method.name for method in list_methods() if method.requires])

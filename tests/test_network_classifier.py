@@ -18,12 +18,12 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from worstclass import TorchLearner
-from worstclass.baselines.epochs import EpochChoice, PassRecord
-from worstclass.baselines.network import DeepEnsemble, NetworkClassifier
+from worstclass.data.labels import Labels
+from worstclass.ensembles.epochs import EpochChoice, EpochRecord
+from worstclass.ensembles.networks import DeepEnsemble, NetworkClassifier
 from worstclass.exceptions import DataError, ModuleError, ParameterError, UnknownNameError, UnknownOptionError
-from worstclass.labels import Labels
 from worstclass.learners import budget as budget_module
-from worstclass.learners.base import Pass, Verdict
+from worstclass.learners.base import Epoch, Verdict
 from worstclass.learners.budget import Meter
 from worstclass.losses import build_loss
 from worstclass.losses.base import Criterion, Loss
@@ -113,7 +113,7 @@ class TestChoiceByHand:
         )
         told = []
         for answer in answers:
-            told.append(choice(Pass(np.array(answer), lambda inputs: np.asarray(inputs), lambda: None)))
+            told.append(choice(Epoch(np.array(answer), lambda inputs: np.asarray(inputs), lambda: None)))
             if told[-1] in (Verdict.DONE, Verdict.GIVE_UP):
                 break
         return [verdict.name for verdict in told], choice
@@ -154,7 +154,7 @@ class TestChoiceByHand:
         assert self.verdicts(self.answers, "worst", max_epochs=4)[0] == ["KEEP", "KEEP", "KEEP", "GIVE_UP"]
 
     def test_a_shared_budget_ends_it(self):
-        meter = Meter(max_passes=5)
+        meter = Meter(max_epochs=5)
         assert len(self.verdicts(self.answers[:3], "worst", meter=meter)[0]) == 3
         assert self.verdicts(self.answers, "worst", meter=meter)[0] == ["KEEP", "DONE"]
 
@@ -167,7 +167,7 @@ def test_worst_and_average_keep_different_passes_each_the_best_by_its_own_error(
         model = one(max_epochs=60, select_on=select_on, batch_size=batch_size, loss="naive", lr=0.05).fit(
             X, y, X_val, y_val
         )
-        assert len(model.history_) == model.n_passes_ == 60
+        assert len(model.history_) == model.n_epochs_ == 60
         counts = [(record.val_correct, record.val_totals) for record in model.history_]
         used[select_on] = model.best_epoch_
         assert model.best_epoch_ == best_of(counts, select_on)
@@ -201,10 +201,10 @@ def test_training_rows_choose_where_there_are_no_others(overlapping, select_on):
 def test_patience_ends_training_that_many_passes_after_the_best(overlapping):
     X, y, X_val, y_val = overlapping
     model = one(max_epochs=None, patience=5).fit(X, y, X_val, y_val)
-    assert model.n_passes_ == len(model.history_) == model.best_epoch_ + 5
-    full = one(max_epochs=model.n_passes_).fit(X, y, X_val, y_val)
+    assert model.n_epochs_ == len(model.history_) == model.best_epoch_ + 5
+    full = one(max_epochs=model.n_epochs_).fit(X, y, X_val, y_val)
     assert full.best_epoch_ == model.best_epoch_
-    assert same_bits(full.members_[0].state, model.members_[0].state)
+    assert same_bits(full.estimators_[0].state, model.estimators_[0].state)
 
 
 def test_without_any_limit_training_is_refused(overlapping):
@@ -229,26 +229,26 @@ def second_a_step(monkeypatch):
 def test_time_ends_training_with_the_best_pass_so_far(overlapping, second_a_step, max_epochs):
     X, y, X_val, y_val = overlapping
     model = one(max_epochs=max_epochs, max_seconds=7, loss=second_a_step).fit(X, y, X_val, y_val)
-    assert model.n_passes_ == len(model.history_) == 7
+    assert model.n_epochs_ == len(model.history_) == 7
     assert [record.seconds for record in model.history_] == [1, 2, 3, 4, 5, 6, 7]
     assert model.best_epoch_ == best_of([(r.val_correct, r.val_totals) for r in model.history_], "worst")
     assert set(model.predict(X)) <= {"a", "b", "c"}
     spent_at_once = one(max_epochs=max_epochs, max_seconds=0.01, loss=second_a_step).fit(X, y)
-    assert (spent_at_once.n_passes_, spent_at_once.best_epoch_) == (1, 1)
+    assert (spent_at_once.n_epochs_, spent_at_once.best_epoch_) == (1, 1)
 
 
 def test_time_ends_an_ensemble_with_the_networks_it_has(overlapping, second_a_step):
     X, y, *_ = overlapping
     model = several(n_members=10, max_epochs=30, max_seconds=5, loss=second_a_step).fit(X, y)
     # three passes each: the first is done after 3 seconds, the second is cut after 5, no third is begun
-    assert (len(model.members_), model.n_passes_) == (2, 5)
+    assert (len(model.estimators_), model.n_epochs_) == (2, 5)
     assert [(record.member, record.epoch) for record in model.history_] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
     assert model.predict_proba(X).shape == (135, 3)
 
 
 def test_the_learners_own_limit_of_passes_holds_as_well(overlapping):
     model = NetworkClassifier(learner(max_epochs=3), max_epochs=10, random_state=0).fit(*overlapping[:2])
-    assert model.n_passes_ == len(model.history_) == 3
+    assert model.n_epochs_ == len(model.history_) == 3
 
 
 # validation leaves training alone
@@ -274,10 +274,10 @@ def test_asking_about_validation_rows_does_not_change_training(overlapping, loss
 
         def stop(done):
             seen.extend(done.ask(inputs) for _ in range(asked))
-            stop.passes += 1
-            return Verdict.DONE if stop.passes == 6 else Verdict.GO_ON
+            stop.epochs += 1
+            return Verdict.DONE if stop.epochs == 6 else Verdict.GO_ON
 
-        stop.passes = 0
+        stop.epochs = 0
         trained = training.train(np.ones(len(y)), stop, seed=1)
         if asked:
             np.testing.assert_array_equal(seen[-1], trained.member.predict(inputs))
@@ -295,7 +295,7 @@ def test_training_rows_that_validate_choose_the_same_network(overlapping, loss, 
     X, y, *_ = overlapping
     silent = one(module, loss=loss, batch_size=batch_size).fit(X, y)
     asked = one(module, loss=loss, batch_size=batch_size).fit(X, y, X, y)
-    assert same_bits(silent.members_[0].state, asked.members_[0].state)
+    assert same_bits(silent.estimators_[0].state, asked.estimators_[0].state)
     assert [record.correct for record in silent.history_] == [record.val_correct for record in asked.history_]
 
 
@@ -313,7 +313,7 @@ def test_records_say_what_is_known_of_each_pass_and_survive_json(overlapping):
         assert (record.class_totals, record.val_totals) == ((60, 60, 15), (40, 40, 10))
         assert record.seconds >= 0
         assert record.training.correct.tolist() == list(record.correct)
-        assert PassRecord.from_dict(json.loads(json.dumps(record.to_dict()))) == record
+        assert EpochRecord.from_dict(json.loads(json.dumps(record.to_dict()))) == record
 
 
 @pytest.mark.parametrize("model", [one(max_epochs=5), several(n_members=2, max_epochs=6)], ids=["one", "several"])
@@ -326,7 +326,7 @@ def test_same_seed_same_bits_whatever_the_callers_streams(model, overlapping):
         before = torch.get_rng_state()
         noisy = clone(model).set_params(learner__module=with_dropout_and_norm, random_state=seed).fit(X, y)
         assert torch.equal(torch.get_rng_state(), before)
-        states.append([member.state for member in noisy.members_])
+        states.append([member.state for member in noisy.estimators_])
     assert all(same_bits(a, b) for a, b in zip(states[0], states[1], strict=True))
     assert not same_bits(states[0][0], states[2][0])
 
@@ -456,13 +456,13 @@ class TestDeepEnsemble:
     def test_members_are_independent_networks(self, overlapping):
         X, y, *_ = overlapping
         model = several(n_members=3, max_epochs=9).fit(X, y)
-        states = [member.state for member in model.members_]
+        states = [member.state for member in model.estimators_]
         assert not any(same_bits(states[i], states[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
         # a network does not depend on those before it: the first of three is the only one of one with as many passes
         alone = one(max_epochs=3).fit(X, y)
-        assert same_bits(states[0], alone.members_[0].state)
+        assert same_bits(states[0], alone.estimators_[0].state)
         fewer = several(n_members=2, max_epochs=6).fit(X, y)
-        assert same_bits(states[1], fewer.members_[1].state)
+        assert same_bits(states[1], fewer.estimators_[1].state)
 
     @pytest.mark.parametrize(
         ("n_members", "max_epochs", "shares"),
@@ -472,7 +472,7 @@ class TestDeepEnsemble:
         model = several(n_members=n_members, max_epochs=max_epochs).fit(*overlapping[:2])
         passes = [record.member for record in model.history_]
         assert [passes.count(number) for number in range(1, len(shares) + 1)] == shares
-        assert (len(model.members_), model.n_passes_) == (len(shares), max_epochs)
+        assert (len(model.estimators_), model.n_epochs_) == (len(shares), max_epochs)
 
     @pytest.mark.parametrize(
         ("max_epochs", "n_members"),
@@ -480,7 +480,7 @@ class TestDeepEnsemble:
     )
     def test_auto_is_the_boosters_number_of_rounds_and_at_most_one_a_pass(self, overlapping, max_epochs, n_members):
         model = several(gamma=0.4995, max_epochs=max_epochs).fit(*overlapping[:2])
-        assert (len(model.members_), model.n_passes_) == (n_members, max_epochs)
+        assert (len(model.estimators_), model.n_epochs_) == (n_members, max_epochs)
 
     def test_without_a_budget_each_has_the_passes_of_a_single_network(self, overlapping):
         X, y, *_ = overlapping
@@ -492,7 +492,7 @@ class TestDeepEnsemble:
         X, y, *_ = overlapping
         model = several(n_members=3, max_epochs=30).fit(X, y)
         total = torch.zeros(len(X), 3, dtype=torch.float64)
-        for member in model.members_:
+        for member in model.estimators_:
             network = plain((2,), 3)
             network.load_state_dict(member.state)
             total += network(torch.tensor(X, dtype=torch.float32)).double().softmax(1).detach()
@@ -503,7 +503,7 @@ class TestDeepEnsemble:
     def test_a_confident_network_outweighs_two_that_waver(self):
         # probabilities of class 0: 0.9, 0.4, 0.4 - their mean 0.567 answers 0, where a vote would answer 1
         model = several(n_members=3, max_epochs=3, module=lambda: nn.Linear(1, 2)).fit([[0.0], [1.0]], [0, 1])
-        for member, p in zip(model.members_, (0.9, 0.4, 0.4), strict=True):
+        for member, p in zip(model.estimators_, (0.9, 0.4, 0.4), strict=True):
             member.state["weight"].zero_()
             member.state["bias"].copy_(torch.tensor([p, 1 - p]).log())
         np.testing.assert_allclose(model.predict_proba([[5.0]]), [[1.7 / 3, 1.3 / 3]], atol=1e-6)
@@ -554,10 +554,10 @@ class SpyCriterion(Criterion):
         self.criterion, self.seen, self.number = criterion, seen, 0
         self.needs_features = needs_features or criterion.needs_features
 
-    def begin_pass(self, number, class_losses):
+    def begin_epoch(self, number, class_losses):
         self.number = number
         self.seen.append(("pass", number, class_losses))
-        self.criterion.begin_pass(number, class_losses)
+        self.criterion.begin_epoch(number, class_losses)
 
     def __call__(self, logits, target, features=None):
         losses = self.criterion(logits, target, features)
@@ -565,14 +565,14 @@ class SpyCriterion(Criterion):
         return losses
 
 
-def trained_with(loss, X, y, *, module=plain, batch_size=512, passes=5, seed=1, training=None):
+def trained_with(loss, X, y, *, module=plain, batch_size=512, epochs=5, seed=1, training=None):
     """Train; return the training and the state of the network after each pass."""
     training = training or learner(module, loss=loss, batch_size=batch_size, start="same").bind(X, codes(y), 3, seed=0)
     states = []
 
     def stop(done):
         states.append(done.member.state)
-        return Verdict.DONE if len(states) == passes else Verdict.GO_ON
+        return Verdict.DONE if len(states) == epochs else Verdict.GO_ON
 
     training.train(np.ones(len(y)), stop, seed)
     return training, states
@@ -584,7 +584,7 @@ def test_class_losses_are_the_class_means_over_all_rows_as_the_network_stands(ov
     known = []
 
     class Asks(Criterion):
-        def begin_pass(self, number, class_losses):
+        def begin_epoch(self, number, class_losses):
             known.append(class_losses())
 
         def __call__(self, logits, target, features=None):
@@ -612,7 +612,7 @@ def test_every_pass_is_trained_in_training_mode_whatever_was_asked_before_it(ove
         def __init__(self, asks):
             self.asks = asks
 
-        def begin_pass(self, number, class_losses):
+        def begin_epoch(self, number, class_losses):
             if self.asks:
                 class_losses()
 
@@ -632,7 +632,7 @@ def test_every_pass_is_trained_in_training_mode_whatever_was_asked_before_it(ove
         options = {"loss": WatchesLoss(asks), "batch_size": batch_size, "start": "same"}
         training = learner(with_dropout_and_norm, **options).bind(X, codes(y), 3, seed=0)
         _, states = trained_with(None, X, y, training=training)
-        assert states[-1]["1.num_batches_tracked"] == 5 * training.steps_per_pass
+        assert states[-1]["1.num_batches_tracked"] == 5 * training.steps_per_epoch
         last.append(states[-1])
     assert same_bits(*last)
     assert all(modes)
@@ -696,7 +696,7 @@ def test_features_are_what_enters_the_head_in_the_same_forward_pass(overlapping,
     training = learner(module, loss=ChecksLoss(), batch_size=batch_size).bind(X, codes(y), 3, seed=0)
     heads.append(find_head(training.runtime.module, 3))
     trained_with(None, X, y, training=training)
-    assert len(checked) == 5 * training.steps_per_pass
+    assert len(checked) == 5 * training.steps_per_epoch
     assert sum(rows for rows, _ in checked) == 5 * len(y)
     assert {width for _, width in checked} == {16}
     assert not heads[0]._forward_pre_hooks  # nothing is left on the network
@@ -721,11 +721,11 @@ def test_class_weights_of_dro_start_anew_in_every_training(overlapping):
     training, first = trained_with(loss, X, y)
     _, second = trained_with(loss, X, y, training=training)
     assert all(same_bits(a, b) for a, b in zip(first, second, strict=True))
-    _, longer = trained_with(loss, X, y, passes=8)
+    _, longer = trained_with(loss, X, y, epochs=8)
     assert not same_bits(first[0], longer[5])  # the weights, or the network, did move
 
 
 def test_influence_needs_a_head_that_can_be_found(overlapping):
     with pytest.raises(ModuleError, match=r"must have a last layer with 3 outputs.*attribute named 'head'"):
         one(Headless, loss=LOSSES["ib"]).fit(*overlapping[:2])
-    assert one(Headless).fit(*overlapping[:2]).n_passes_ == 10  # other losses need none
+    assert one(Headless).fit(*overlapping[:2]).n_epochs_ == 10  # other losses need none

@@ -84,7 +84,7 @@ def test_a_row_counts_alike_whatever_its_class():
 def test_the_rounds_follow_from_the_number_of_rows(gamma, n, rounds):
     y = np.repeat([0, 1, 2], n // 3)
     model = InstanceBooster(ScriptedLearner([[y]]), gamma=gamma).fit(numbered_rows(n), y)
-    assert (model.n_rounds_, len(model.members_)) == (rounds, rounds)
+    assert (model.n_rounds_, len(model.estimators_)) == (rounds, rounds)
     assert model.eta_ == pytest.approx(math.sqrt(8 * math.log(n) / rounds))
 
 
@@ -100,7 +100,7 @@ class TestUnmetEdge:
     def test_finished_rounds_are_kept(self):
         with pytest.warns(UnmetEdgeWarning, match=r"Round 3 could not reach its edge.*The 2 finished rounds are kept"):
             model = booster([[wrong_on(0)], [wrong_on(1)], [self.bad, self.bad]]).fit(X, Y)
-        assert len(model.members_) == 2
+        assert len(model.estimators_) == 2
         np.testing.assert_array_equal(model.predict(X), wrong_on(0))  # of two, the first leader wins a tie
 
     def test_a_first_round_that_fails_keeps_its_best_pass(self):
@@ -116,7 +116,7 @@ class TestUnmetEdge:
 
     def test_patience_and_max_epochs_end_a_round(self):
         script = [[self.bad] * 3 + [RIGHT]]
-        for options, ended in [({"patience": 2}, True), ({"patience": 3}, False), ({"max_epochs": 3}, True)]:
+        for options, ended in [({"patience": 2}, True), ({"patience": 3}, False), ({"max_epochs_per_round": 3}, True)]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UnmetEdgeWarning)
                 model = booster(script, n_rounds=1, **options).fit(X, Y)
@@ -131,7 +131,7 @@ def test_the_answers_are_those_of_the_tally_and_the_regret_is_within_its_bound(w
         warnings.simplefilter("ignore", UnmetEdgeWarning)
         model = booster(script, gamma=0.01, n_rounds=len(script)).fit(X, Y)
     tally = VoteTally(12, 3)
-    for member, record in zip(model.members_, model.history_, strict=True):
+    for member, record in zip(model.estimators_, model.history_, strict=True):
         tally.add(member.answers)
         right = np.bincount(Y[tally.winners == Y], minlength=3)
         assert record.vote_correct == tuple(right.tolist())
@@ -150,7 +150,7 @@ def test_callbacks_hear_of_every_pass_and_round():
         def on_fit_start(self, booster, plan):
             heard.append((plan.theta, plan.n_rounds, plan.max_extra_rounds))
 
-        def on_pass(self, booster, info):
+        def on_epoch_end(self, booster, info):
             heard.append(("pass", info.round, info.epoch))
 
         def on_round_end(self, booster, record):
@@ -162,14 +162,14 @@ def test_callbacks_hear_of_every_pass_and_round():
 
 def test_an_interrupted_fit_keeps_its_finished_rounds():
     class Interrupt(Callback):
-        def on_pass(self, booster, info):
+        def on_epoch_end(self, booster, info):
             if info.round == 3:
                 raise KeyboardInterrupt
 
     model = booster([[RIGHT]], n_rounds=5, callbacks=[Interrupt()])
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
-    assert len(model.members_) == 2
+    assert len(model.estimators_) == 2
     np.testing.assert_array_equal(model.predict(X), Y)
 
 
@@ -190,12 +190,12 @@ def test_a_refit_that_breaks_down_in_its_first_round_leaves_the_earlier_fit_as_i
     X, y = blobs
     model = clone(model).set_params(learner__module_options={"in_features": 2, "out_features": 3})
     before = model.fit(X, y).predict(X)
-    members, history = model.members_, model.history_
+    members, history = model.estimators_, model.history_
     wide = np.column_stack([X, X])
     model.set_params(learner__module=NotANumber, learner__module_options={"in_features": 4, "out_features": 3})
     with pytest.raises(ModuleError, match="NaN or infinite logits"):
         model.fit(wide, y)
-    assert (model.members_, model.history_, model.n_features_in_) == (members, history, 2)
+    assert (model.estimators_, model.history_, model.n_features_in_) == (members, history, 2)
     np.testing.assert_array_equal(model.predict(X), before)
 
 
@@ -206,7 +206,7 @@ def test_real_learners_boost_and_survive_pickling(blobs):
         TorchLearner("mlp", module_options={"hidden": (16,)}, lr=0.02),
     ):
         model = InstanceBooster(learner, gamma=0.3, n_rounds=4, random_state=0).fit(X, y)
-        assert len(model.members_) == 4
+        assert len(model.estimators_) == 4
         assert model.training_report_.plain_error < 0.2
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
         again = clone(model).fit(X, y)
@@ -215,7 +215,7 @@ def test_real_learners_boost_and_survive_pickling(blobs):
 
 @pytest.mark.parametrize(
     "options",
-    [{"gamma": 0}, {"gamma": 0.6}, {"gamma": "much"}, {"n_rounds": 0}, {"max_epochs": 0}, {"patience": 0}],
+    [{"gamma": 0}, {"gamma": 0.6}, {"gamma": "much"}, {"n_rounds": 0}, {"max_epochs_per_round": 0}, {"patience": 0}],
     ids=str,
 )
 def test_values_out_of_range(options):

@@ -32,10 +32,10 @@ from worstclass.exceptions import (
     UnknownOptionError,
     UnmetBoundWarning,
 )
-from worstclass.offsets.feasibility import meet_quotas
-from worstclass.offsets.line_search import best_along, best_for_each_class
-from worstclass.offsets.problem import Merit, OffsetProblem
-from worstclass.offsets.solve import best_offsets
+from worstclass.wrappers.search.feasibility import meet_quotas
+from worstclass.wrappers.search.line_search import best_along, best_for_each_class
+from worstclass.wrappers.search.problem import Merit, OffsetProblem
+from worstclass.wrappers.search.solve import best_offsets
 
 
 class Scores(ClassifierMixin, BaseEstimator):
@@ -326,7 +326,7 @@ class TestEstimator:
     def test_validation_rows_choose_and_go_to_a_classifier_that_takes_them(self, halves):
         (X, y), (X_val, y_val) = halves
         tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-        booster = WorstClassBooster(tree, 0.3, n_rounds=4, max_epochs=10, extend=False, random_state=0)
+        booster = WorstClassBooster(tree, 0.3, n_rounds=4, max_epochs_per_round=10, extend=False, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             model = WorstClassOffsets(booster, scores="log-proba").fit(X, y, X_val, y_val)
@@ -341,7 +341,7 @@ class TestEstimator:
         assert model.validation_report_.worst_error <= model.validation_report_before_.worst_error
 
     def test_networks(self, halves):
-        from worstclass.baselines.network import NetworkClassifier
+        from worstclass.ensembles.networks import NetworkClassifier
 
         (X, y), (X_val, y_val) = halves
         learner = TorchLearner("mlp", module_options={"hidden": (8,)}, lr=0.02)

@@ -11,9 +11,16 @@ from sklearn.linear_model import LogisticRegression
 
 from worstclass import WorstClassOffsets
 from worstclass.exceptions import ParameterError
-from worstclass.offsets.problem import OffsetProblem
-from worstclass.offsets.smooth import BANDWIDTH, SHARPNESS, least_smoothed, smoothed_worst, spreads, standard_error
-from worstclass.offsets.solve import best_offsets
+from worstclass.wrappers.search.problem import OffsetProblem
+from worstclass.wrappers.search.smooth import (
+    BANDWIDTH,
+    SHARPNESS,
+    least_smoothed,
+    smoothed_worst,
+    spreads,
+    standard_error,
+)
+from worstclass.wrappers.search.solve import best_offsets
 
 
 def drawn(seed, n_rows, shift=0.0):

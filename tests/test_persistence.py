@@ -72,7 +72,7 @@ def test_members_can_stay_on_disk(blobs, tmp_path):
     X, y = blobs
     model = fit(MLP, X, y)
     again = load_model(save_model(model, tmp_path), keep_in_memory=False)
-    assert not any("state" in vars(member) for member in again.members_)
+    assert not any("state" in vars(member) for member in again.estimators_)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
@@ -252,13 +252,13 @@ def test_losses_heads_and_augmentations_come_back_with_their_options(tmp_path):
         head="cosine",
         augment=Compose((RandomCrop(1), HorizontalFlip(0.25))),
     )
-    booster = WorstClassBooster(learner, 0.0, n_rounds=2, max_total_epochs=50, select_on="average", random_state=0)
+    booster = WorstClassBooster(learner, 0.0, n_rounds=2, max_epochs=50, select_on="average", random_state=0)
     booster.fit(X, y)
     loaded = load_model(save_model(booster, tmp_path))
     assert loaded.learner.loss == learner.loss
     assert loaded.learner.augment == learner.augment
-    assert loaded.get_params()["max_total_epochs"] == 50
-    assert loaded.n_passes_ == booster.n_passes_
+    assert loaded.get_params()["max_epochs"] == 50
+    assert loaded.n_epochs_ == booster.n_epochs_
     np.testing.assert_array_equal(loaded.predict(X), booster.predict(X))
     again = loaded.fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), booster.predict_proba(X))

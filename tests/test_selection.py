@@ -83,10 +83,10 @@ class TestGridByHand:
         assert selection.theta == 0.6
         assert selection.met
         by_theta = {record.theta: record for record in selection.candidates}
-        assert [by_theta[theta].passes for theta in THETAS] == [2, 4, 6]
+        assert [by_theta[theta].epochs for theta in THETAS] == [2, 4, 6]
         assert [by_theta[theta].worst_error for theta in THETAS] == [11 / 20, 4 / 20, 8 / 20]
         assert all(record.status == "feasible" and record.bound_met for record in selection.candidates)
-        assert selection.passes == 12  # a scripted learner counts its rounds, so nothing can be shared
+        assert selection.epochs == 12  # a scripted learner counts its rounds, so nothing can be shared
 
     def test_the_booster_is_fitted_at_it_and_keeps_its_parameters(self):
         own = {"on_unmet_edge": "raise", "random_state": 7}
@@ -95,14 +95,14 @@ class TestGridByHand:
         assert (model.theta, model.random_state, model.on_unmet_edge) == (0.6, 7, "raise")
         assert model.bound_met_
         assert model.validation_report_.worst_error == 4 / 20
-        assert model.n_passes_ == 4
+        assert model.n_epochs_ == 4
         np.testing.assert_array_equal(model.predict(X_VAL), ROUND[1][30:])
 
     def test_the_user_s_booster_is_left_as_it_is(self):
         model = booster([ROUND])
         select_theta(model, X, Y, X_VAL, Y_VAL, candidates=THETAS)
         assert model.theta == 0.5
-        assert not hasattr(model, "members_")
+        assert not hasattr(model, "estimators_")
 
     def test_between_equals_the_plain_error_decides(self):
         tie = [answers([5] * 3, [10, 10, 10]), answers([7] * 3, [10, 20, 20]), answers([9] * 3, [10, 19, 20])]
@@ -165,7 +165,7 @@ class TestAbandonment:
         assert [record.rounds for record in selection.candidates] == [2, 16, 16]
         assert "no budget" in selection.candidates[0].why
         assert selection.theta == 0.6
-        assert selection.passes == 2 + 32 + 48
+        assert selection.epochs == 2 + 32 + 48
 
     def test_the_best_two_are_never_abandoned_for_the_budget(self):
         selection = select([ROUND], candidates=[0.6, 0.8], cost_limit=1, **LONG)
@@ -221,24 +221,24 @@ class TestStuckRounds:
         options = {"own": {"patience": 40}, "hopeless_after": 5}
         selection = select([self.never], candidates=[0.4, 0.6, 0.8], **options)
         record = selection.candidates[2]
-        assert (record.status, record.rounds, record.passes) == ("abandoned", 0, 7)
+        assert (record.status, record.rounds, record.epochs) == ("abandoned", 0, 7)
         assert record.why == "round 1 was stuck after 7 passes"
         assert record.worst_error == 4 / 20  # of the best pass it had
         assert selection.theta == 0.6
-        assert selection.passes == 2 + 4 + 7
+        assert selection.epochs == 2 + 4 + 7
 
     def test_with_enough_budget_it_gets_its_whole_patience(self):
         options = {"own": {"patience": 40}, "hopeless_after": 5, "cost_limit": 100}
         selection = select([self.never], candidates=[0.4, 0.6, 0.8], **options)
         record = selection.candidates[2]
         # its edge is 0 all along, so patience counts 40 passes after the first
-        assert (record.status, record.rounds, record.passes) == ("infeasible", 1, 7 + 41)
-        assert selection.passes == 2 + 4 + 7 + 41
+        assert (record.status, record.rounds, record.epochs) == ("infeasible", 1, 7 + 41)
+        assert selection.epochs == 2 + 4 + 7 + 41
 
     def test_none_never_calls_a_round_stuck(self):
         selection = select([self.never], candidates=[0.6, 0.8], own={"patience": 40}, hopeless_after=None)
         assert selection.candidates[1].status == "infeasible"
-        assert selection.candidates[1].passes == 41
+        assert selection.candidates[1].epochs == 41
 
     def test_the_chosen_one_is_trained_to_its_end_all_the_same(self):
         script = [LATE]
@@ -246,7 +246,7 @@ class TestStuckRounds:
         assert selection.theta == 0.8
         plain = booster(script, patience=40).set_params(theta=0.8).fit(X, Y, X_VAL, Y_VAL)
         assert [record.epochs for record in selection.booster.history_] == [12, 12]
-        assert selection.booster.n_passes_ == plain.n_passes_ == 24
+        assert selection.booster.n_epochs_ == plain.n_epochs_ == 24
         assert selection.booster.bound_met_
 
 
@@ -288,11 +288,11 @@ class TestSharedPasses:
         selection = select_theta(model, *rows, candidates=thetas, full=True)
         alone = [fitted_quietly(make(), theta, rows, n_rounds=5, random_state=3) for theta in thetas]
         for record, fit in zip(selection.candidates, alone, strict=True):
-            assert record.passes == fit.n_passes_
-            assert record.rounds == len(fit.members_)
+            assert record.epochs == fit.n_epochs_
+            assert record.rounds == len(fit.estimators_)
             assert record.worst_error == fit.validation_report_.worst_error
             assert record.bound_met == fit.bound_met_
-        assert selection.passes < sum(fit.n_passes_ for fit in alone)
+        assert selection.epochs < sum(fit.n_epochs_ for fit in alone)
         chosen = alone[thetas.index(selection.theta)]
         assert [r.epochs for r in selection.booster.history_] == [r.epochs for r in chosen.history_]
         np.testing.assert_array_equal(selection.booster.predict(rows[2]), chosen.predict(rows[2]))
@@ -301,13 +301,13 @@ class TestSharedPasses:
         rows = cut(*blobs)
         model = WorstClassBooster(network(), 0.5, n_rounds=1, extend=False, random_state=0)
         selection = select_theta(model, *rows, candidates=[0.2, 0.4, 0.6, 0.8], full=True)
-        assert selection.passes == max(record.passes for record in selection.candidates)
+        assert selection.epochs == max(record.epochs for record in selection.candidates)
 
     def test_a_warm_start_depends_on_the_rounds_before_and_shares_nothing(self, blobs):
         rows, learner = cut(*blobs), network().set_params(start="warm")
         model = WorstClassBooster(learner, 0.5, n_rounds=3, random_state=0)
         selection = select_theta(model, *rows, candidates=[0.4, 0.6], full=True)
-        assert selection.passes == sum(record.passes for record in selection.candidates)
+        assert selection.epochs == sum(record.epochs for record in selection.candidates)
         alone = fitted_quietly(learner, selection.theta, rows, n_rounds=3, random_state=0)
         assert [r.vote_correct for r in selection.booster.history_] == [r.vote_correct for r in alone.history_]
 
@@ -328,13 +328,13 @@ class TestSharedPasses:
         # two thetas that one split of a tree cannot reach: one bootstrap and one fit on all rows, shared by both
         model = WorstClassBooster(DecisionTreeClassifier(max_depth=1), 0.5, gamma=0.4, random_state=0)
         selection = select_theta(model, *cut(*blobs), candidates=[0.95, 0.99], full=True)
-        assert [(record.rounds, record.passes) for record in selection.candidates] == [(1, 2), (1, 2)]
-        assert selection.passes == 2
+        assert [(record.rounds, record.epochs) for record in selection.candidates] == [(1, 2), (1, 2)]
+        assert selection.epochs == 2
 
     def test_a_budget_of_passes_is_kept_by_every_candidate(self, blobs):
-        model = WorstClassBooster(TREE, 0.5, n_rounds=9, max_total_epochs=7, random_state=0)
+        model = WorstClassBooster(TREE, 0.5, n_rounds=9, max_epochs=7, random_state=0)
         selection = select_theta(model, *cut(*blobs), candidates=[0.3, 0.6, 0.9], full=True)
-        assert max(record.passes for record in selection.candidates) <= 7
+        assert max(record.epochs for record in selection.candidates) <= 7
         assert any("budget was spent" in record.why for record in selection.candidates)
 
     @pytest.mark.usefixtures("seconds_are_passes")
@@ -397,7 +397,7 @@ def test_the_race_chooses_what_the_whole_grid_chooses_and_costs_less(blobs, make
     model = WorstClassBooster(make(), 0.5, n_rounds=12, random_state=seed)
     raced, whole = select_theta(model, *rows), select_theta(model, *rows, full=True)
     assert raced.theta == whole.theta
-    assert raced.passes <= whole.passes
+    assert raced.epochs <= whole.epochs
     np.testing.assert_array_equal(raced.booster.predict(rows[2]), whole.booster.predict(rows[2]))
 
 
@@ -416,7 +416,7 @@ def test_without_a_seed_all_candidates_still_share_one(blobs):
     model = WorstClassBooster(TREE, 0.5, n_rounds=2, random_state=None)
     selection = select_theta(model, *blobs, candidates=[0.4, 0.8], full=True)
     assert isinstance(selection.booster.random_state, int)
-    assert selection.passes < sum(record.passes for record in selection.candidates)
+    assert selection.epochs < sum(record.epochs for record in selection.candidates)
 
 
 class TestRows:
@@ -635,7 +635,7 @@ class TestGoal:
         # the members of rounds 2 and 3 outvote the first, and have 6 of 10 rows of class 2 right; in round 4 it blocks
         script = [[answers([9] * 3, [10] * 3)], [answers([9, 9, 6], [20] * 3)]]
         selection = select(script, own={"n_rounds": 50, "gamma": 0.05}, way="goal", goal=0.7)
-        assert len(selection.booster.members_) == 3
+        assert len(selection.booster.estimators_) == 3
         assert (selection.met, selection.booster.n_members_used_) == (True, 2)
         assert selection.chosen.worst_error == 0.5
 
@@ -792,7 +792,7 @@ class TestBest:
         never = [ROUND[1], *[ROUND[0]] * 50]
         selection = select([never], way="best", resolution=0.3, own={"patience": 40}, hopeless_after=5)
         assert [record.status for record in selection.candidates] == ["feasible", "abandoned"]
-        assert selection.candidates[1].passes == 6
+        assert selection.candidates[1].epochs == 6
         assert selection.theta == 0.6
 
 
@@ -816,7 +816,7 @@ def test_news_come_of_every_candidate():
     leading = [event for event in told if event.kind == "leading"]
     assert [event.record.rounds for event in leading] == [2, 4, 6, 8, 10, 12, 14, 16]
     assert all(event.record.theta == 0.6 for event in leading)
-    assert [event.passes for event in leading] == [12 * n for n in range(1, 9)]
+    assert [event.epochs for event in leading] == [12 * n for n in range(1, 9)]
 
 
 class NeverFitted(LogisticRegression):
@@ -917,18 +917,18 @@ class TestInterrupts:
         assert isinstance(caught.value, KeyboardInterrupt)
         assert (selection.theta, selection.met, selection.interrupted) == (0.6, False, True)
         assert [(record.status, record.rounds) for record in selection.candidates] == [("running", 2)] * 3
-        assert (len(selection.booster.members_), selection.booster.on_unmet_edge) == (2, "raise")
+        assert (len(selection.booster.estimators_), selection.booster.on_unmet_edge) == (2, "raise")
         np.testing.assert_array_equal(selection.booster.predict(X_VAL), ROUND[1][30:])
         assert "INTERRUPTED" in str(selection)
         assert json.loads(json.dumps(selection.to_dict()))["interrupted"]
-        assert not hasattr(model, "members_")
+        assert not hasattr(model, "estimators_")
 
     def test_before_the_first_round_is_finished_nothing_is_kept(self):
         model = WorstClassBooster(Interrupted([[ROUND[0], None]]), 0.5, gamma=0.1, n_rounds=9, random_state=0)
         with pytest.raises(KeyboardInterrupt) as caught:
             select_theta(model, X, Y, X_VAL, Y_VAL, candidates=[0.6, 0.8])
         assert not isinstance(caught.value, SelectionInterrupted)
-        assert not hasattr(model, "members_")
+        assert not hasattr(model, "estimators_")
 
     def test_of_a_goal_its_own_fit_is_kept(self):
         # the vote of the first round meets the goal, and the one that validates better does not
@@ -938,7 +938,7 @@ class TestInterrupts:
             select_theta(model, X, Y, X_VAL, Y_VAL, way="goal", goal=0.7)
         selection = caught.value.selection
         assert (selection.theta, selection.booster.n_rounds_) == (0.7, 9)
-        assert len(selection.booster.members_) == 2
+        assert len(selection.booster.estimators_) == 2
         assert selection.booster.bound_met_
 
     def test_of_a_goal_its_own_fit_is_kept_when_a_refit_is_interrupted(self):
@@ -948,7 +948,7 @@ class TestInterrupts:
         with pytest.raises(SelectionInterrupted) as caught:
             select_theta(model, X, Y, X_VAL, Y_VAL, way="goal", goal=0.6)
         selection = caught.value.selection
-        assert (selection.theta, len(selection.booster.members_)) == (0.6, 1)
+        assert (selection.theta, len(selection.booster.estimators_)) == (0.6, 1)
         assert [(record.status, record.rounds) for record in selection.candidates] == [
             ("infeasible", 1),
             ("running", 2),

@@ -113,8 +113,8 @@ def test_capacity_grows_only_as_far_as_the_edge_asks(blobs):
         warnings.simplefilter("ignore")
         modest.fit(X, y)
     strict = WorstClassBooster(tree, theta=0.99, gamma=0.4995, n_rounds=1, random_state=0).fit(X, y)
-    assert modest.members_[0].estimator.get_depth() == 1
-    assert strict.members_[0].estimator.get_depth() > 2
+    assert modest.estimators_[0].estimator.get_depth() == 1
+    assert strict.estimators_[0].estimator.get_depth() > 2
 
 
 def test_warm_started_iterations_equal_one_fit_of_the_same_length():
@@ -194,13 +194,13 @@ def test_a_bootstrap_that_cannot_reach_the_edge_gives_way_to_all_rows():
     alike = SklearnLearner(LogisticRegression(), bootstrap=False)
     blocks = np.repeat([0, 1], 30)
     model = WorstClassBooster(alike, theta=0.5, n_rounds=3, random_state=0).fit(X + blocks[:, None], blocks)
-    assert len({tuple(member.estimator.coef_.ravel()) for member in model.members_}) == 1
+    assert len({tuple(member.estimator.coef_.ravel()) for member in model.estimators_}) == 1
 
 
 def test_the_steps_of_a_pipeline_are_fitted_once_and_the_members_are_bare(blobs):
     X, y = blobs
     model = WorstClassBooster(make_pipeline(StandardScaler(), LogisticRegression()), theta=0.8, n_rounds=3).fit(X, y)
-    assert all(isinstance(member.estimator, LogisticRegression) for member in model.members_)
+    assert all(isinstance(member.estimator, LogisticRegression) for member in model.estimators_)
     np.testing.assert_allclose(model.encoder_.steps[0].mean_, X.mean(axis=0))
 
 

@@ -159,7 +159,7 @@ class TestDatasets:
         codes = torch.tensor(np.unique(y, return_inverse=True)[1])
         whole = TensorDataset(torch.tensor(X, dtype=torch.float32), codes)
         part = Subset(whole, list(range(60)))
-        model = fitted(learner(batch_size=16, num_workers=1), part, None, theta=0.5, n_rounds=1, max_epochs=5)
+        model = fitted(learner(batch_size=16, num_workers=1), part, None, theta=0.5, n_rounds=1, max_epochs_per_round=5)
         assert model.history_[0].class_totals == tuple(np.bincount(codes[:60]).tolist())
         assert len(model.predict(whole)) == 90
 
@@ -247,7 +247,7 @@ class TestEvaluation:
             return [Verdict.GO_ON, Verdict.KEEP, Verdict.GO_ON, Verdict.GIVE_UP][len(seen) - 1]
 
         trained = training.train(np.ones(len(y)), stop, seed=0)
-        assert trained.passes == 4
+        assert trained.epochs == 4
         np.testing.assert_array_equal(trained.predictions, seen[1])
         np.testing.assert_array_equal(trained.member.predict(training.inputs), seen[1])
 
@@ -341,7 +341,7 @@ def test_same_seed_same_bits_and_another_seed_other_bits(blobs):
     for global_seed, seed in [(1, 0), (2, 0), (3, 1)]:
         torch.manual_seed(global_seed)
         model = fitted(learner(with_dropout_and_norm, batch_size=16), X, y, random_state=seed)
-        states.append(torch.cat([member.state["0.weight"].flatten() for member in model.members_]))
+        states.append(torch.cat([member.state["0.weight"].flatten() for member in model.estimators_]))
     assert torch.equal(states[0], states[1])
     assert states[0].shape != states[2].shape or not torch.equal(states[0], states[2])
 
@@ -375,7 +375,7 @@ class TestRefusals:
             warnings.simplefilter("always")
             model = fitted(learner(factory), X, y, n_rounds=5, theta=0.6)
         assert any(issubclass(w.category, UnmetEdgeWarning) and "NaN" in str(w.message) for w in caught)
-        assert len(model.members_) == 2  # one build to look at, then a fresh network for each of rounds 1 and 2
+        assert len(model.estimators_) == 2  # one build to look at, then a fresh network for each of rounds 1 and 2
         assert len(model.predict(X)) == len(y)
 
     def test_a_module_that_returns_no_tensor(self, blobs):
@@ -514,7 +514,7 @@ def test_the_optimizer_state_is_fresh_or_carried_into_the_next_round():
         training = learner.bind(learner.check_X(X), y, 2, seed=0)
         for seed in (1, 2):
             epochs = iter([Verdict.KEEP, Verdict.DONE])
-            training.train(np.ones(40), lambda _: next(epochs), seed)
+            training.train(np.ones(40), lambda _, epochs=epochs: next(epochs), seed)
         return int(next(iter(seen[-1].state.values()))["step"])
 
     assert steps_after_two_rounds("fresh") == 2

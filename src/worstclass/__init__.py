@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from worstclass._version import __version__
 
 if TYPE_CHECKING:
-    from worstclass.abstention.estimator import AbstainingClassifier
     from worstclass.boosting.booster import WorstClassBooster
     from worstclass.boosting.callbacks import Callback
     from worstclass.boosting.history import RoundRecord
@@ -24,13 +23,14 @@ if TYPE_CHECKING:
     from worstclass.learners.torch_learner import TorchLearner
     from worstclass.methods import build_method, list_methods
     from worstclass.metrics import ClassReport, class_report, worst_class_error, worst_class_scorer
-    from worstclass.offsets.estimator import WorstClassOffsets
-    from worstclass.persistence import load_model, save_model
     from worstclass.selection.nearest import nearest_feasible_floors
     from worstclass.selection.select import select_theta
+    from worstclass.storage import load_model, save_model
+    from worstclass.wrappers.abstention import AbstainingClassifier
+    from worstclass.wrappers.offsets import WorstClassOffsets
 
 _HOME = {
-    "AbstainingClassifier": "worstclass.abstention.estimator",
+    "AbstainingClassifier": "worstclass.wrappers.abstention",
     "WorstClassBooster": "worstclass.boosting.booster",
     "Callback": "worstclass.boosting.callbacks",
     "RoundRecord": "worstclass.boosting.history",
@@ -47,9 +47,9 @@ _HOME = {
     "class_report": "worstclass.metrics",
     "worst_class_error": "worstclass.metrics",
     "worst_class_scorer": "worstclass.metrics",
-    "WorstClassOffsets": "worstclass.offsets.estimator",
-    "load_model": "worstclass.persistence",
-    "save_model": "worstclass.persistence",
+    "WorstClassOffsets": "worstclass.wrappers.offsets",
+    "load_model": "worstclass.storage",
+    "save_model": "worstclass.storage",
     "nearest_feasible_floors": "worstclass.selection.nearest",
     "select_theta": "worstclass.selection.select",
 }

@@ -19,7 +19,7 @@
     ├── UnmetEdgeWarning                   boosting ended early, the finished rounds are kept
     ├── UnmetBoundWarning                  the vote misses the training bound
     ├── ReusedRowsWarning                  rows that choose have trained the model, so their errors say little
-    └── BudgetSpentWarning                 passes or time were up; the finished rounds are kept
+    └── BudgetSpentWarning                 epochs or time were up; the finished rounds are kept
 
 Messages say which parameter, what is allowed, what came, and what to do.
 """
@@ -145,7 +145,7 @@ class ReusedRowsWarning(WorstClassWarning):
 
 
 class BudgetSpentWarning(WorstClassWarning):
-    """The budget of passes or time was spent before the rounds were done. The finished rounds are kept."""
+    """The budget of epochs or time was spent before the rounds were done. The finished rounds are kept."""
 
 
 def _rebuild_error(kind: type[WorstClassError], args: tuple[Any, ...], values: dict[str, Any]) -> WorstClassError:

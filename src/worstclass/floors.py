@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._checks import by_class
+from worstclass._typing import IntArray
 from worstclass.exceptions import ParameterError
-from worstclass.per_class import by_class
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from worstclass._checks import require_known_options
 from worstclass.exceptions import ParameterError, UnknownNameError
-from worstclass.options import require_known_options
 
-#: passes of a single network where none are asked for: the authors' 200 epochs
+#: epochs of a single network where none are asked for: the authors' 200 epochs
 DEFAULT_EPOCHS = 200
 
 
@@ -28,7 +28,7 @@ class Method:
     name : what ``build_method`` is called with.
     summary : one line.
     reference : where it comes from.
-    kind : ``"network"`` trains torch networks; ``"table"`` is for rows of numbers and has no passes to budget.
+    kind : ``"network"`` trains torch networks; ``"table"`` is for rows of numbers and has no epochs to budget.
     options : its own options, with their defaults.
     needs_theta : whether it must be given accuracy floors.
     requires : a package that has to be installed besides, the extra ``compare``.
@@ -71,7 +71,7 @@ class _Common:
         return TorchLearner(self.network, **{**self.learner, **changes})
 
     def one_network(self, loss: Any, **changes: Any) -> Any:
-        from worstclass.baselines.network import NetworkClassifier
+        from worstclass.ensembles.networks import NetworkClassifier
 
         for option in {"loss": loss, **changes}:
             if option in self.learner:
@@ -90,7 +90,7 @@ class _Common:
     def for_boosters(self) -> dict[str, Any]:
         """Budget, choice and seed as boosters name them."""
         return {
-            "max_total_epochs": self.max_epochs,
+            "max_epochs": self.max_epochs,
             "max_seconds": self.max_seconds,
             "select_on": self.select_on,
             "random_state": self.random_state,
@@ -139,11 +139,11 @@ def build_method(
     learner : further options of ``TorchLearner``, such as ``lr`` and ``batch_size``; also a ``loss`` for the methods
         that are not made by one (boosting, ours, 0.5-dnn, deep-ensemble).
     theta : accuracy floors, for the methods that have any.
-    max_epochs : passes over the training sample in all, whatever the method makes of them. None: 200 for a single
-        network and for each of an ensemble, no limit for boosting. Methods for tables make no passes.
+    max_epochs : epochs over the training sample in all, whatever the method makes of them. None: 200 for a single
+        network and for each of an ensemble, no limit for boosting. Methods for tables make no epochs.
     max_seconds : time after which training ends with what it has; None is no limit. Of the methods for tables, only
         ours-trees heeds it.
-    select_on : the validation error by which a pass, or the prefix of a vote, is chosen: ``"worst"`` or ``"average"``.
+    select_on : the validation error that chooses an epoch, or the prefix of a vote: ``"worst"`` or ``"average"``.
     random_state : seed of everything random.
     options : those of the method; see ``list_methods()``.
 
@@ -161,7 +161,7 @@ def build_method(
 
     method = find_method(name)
     build = _METHODS[name][1]
-    check_limits(max_epochs, max_seconds, owner=f"build_method({name!r})", passes_name="max_epochs")
+    check_limits(max_epochs, max_seconds, owner=f"build_method({name!r})", epochs_name="max_epochs")
     require_known_options(options, list(method.options), owner=f"The method {name!r}")
     if method.needs_theta and theta is None:
         raise ParameterError("theta", f"build_method({name!r})", allowed="given: the accuracy floor(s)", got=None)
@@ -227,12 +227,12 @@ def _with_offsets(build: _Build) -> _Build:
     """Put decision offsets for the worst class around what another builder makes.
 
     They are tuned on the validation rows given to ``fit``, which go to the classifier too. Without any, the training
-    rows choose, as they choose the pass of a network. Either way it is trained once, so its budget is the budget.
+    rows choose, as they choose the epoch of a network. Either way it is trained once, so its budget is the budget.
     """
 
     def build_both(common: _Common, *, scores: str, **options: Any) -> Any:
-        from worstclass.offsets.estimator import WorstClassOffsets
-        from worstclass.offsets.held_out import TrainingRows
+        from worstclass.wrappers.cross_validation import TrainingRows
+        from worstclass.wrappers.offsets import WorstClassOffsets
 
         inner = build(common, **options)
         return WorstClassOffsets(inner, cv=TrainingRows(), scores=scores, refit=False, random_state=common.random_state)
@@ -256,7 +256,7 @@ def _half_dnn(common: _Common, *, patience: int | str) -> Any:
 
 
 def _deep_ensemble(common: _Common, **options: Any) -> Any:
-    from worstclass.baselines.network import DeepEnsemble
+    from worstclass.ensembles.networks import DeepEnsemble
 
     return DeepEnsemble(
         common.torch_learner(),
@@ -275,7 +275,7 @@ def _ours_trees(common: _Common, *, max_iter: int, **options: Any) -> Any:
     from worstclass.learners.sklearn_learner import SklearnLearner
 
     trees = HistGradientBoostingClassifier(max_iter=max_iter, categorical_features="from_dtype", early_stopping=False)
-    budget = {**common.for_boosters, "max_total_epochs": None}
+    budget = {**common.for_boosters, "max_epochs": None}
     return WorstClassBooster(SklearnLearner(trees), common.theta, **budget, **options)
 
 
@@ -310,12 +310,7 @@ def _estimator(address: str, **fixed: Any) -> _Build:
 
 _PAPER = "Saito, Matsuo, Uchida and Suehiro, Bounding the Worst-class Error: A Boosting Approach"
 _OFFSETS = {"scores": "auto"}
-_BOOSTING = {"gamma": "auto", "n_rounds": "auto", "max_epochs_a_round": 10_000, "patience": "auto"}
-
-
-def _renamed(build: _Build) -> _Build:
-    """Let boosters be told their passes a round by a name that is not that of the whole budget."""
-    return lambda common, *, max_epochs_a_round, **options: build(common, max_epochs=max_epochs_a_round, **options)
+_BOOSTING = {"gamma": "auto", "n_rounds": "auto", "max_epochs_per_round": 10_000, "patience": "auto"}
 
 
 def _register(*entries: tuple[Method, _Build]) -> dict[str, tuple[Method, _Build]]:
@@ -354,7 +349,7 @@ _METHODS = _register(
     (
         Method(
             "ib",
-            "influence-balanced loss, after a quarter of the passes",
+            "influence-balanced loss, after a quarter of the epochs",
             "Park et al., Influence-Balanced Loss for Imbalanced Visual Classification, ICCV 2021",
             "network",
             {"alpha": 1000.0, "after": None},
@@ -415,7 +410,7 @@ _METHODS = _register(
         Method(
             "boosting", "Hedge over rows with a majority vote (the paper's OCO boosting)", _PAPER, "network", _BOOSTING
         ),
-        _renamed(_instance_boosting),
+        _instance_boosting,
     ),
     (
         Method("naive", "minimises the largest class-mean cross-entropy", _PAPER, "network", {"over": "batch"}),
@@ -441,7 +436,7 @@ _METHODS = _register(
             {**_BOOSTING, "extend": True, "weighting": "per-class-mean"},
             needs_theta=True,
         ),
-        _renamed(_ours),
+        _ours,
     ),
     (
         Method(
@@ -463,7 +458,7 @@ _METHODS = _register(
             {**_BOOSTING, "extend": True, "weighting": "per-class-mean", **_OFFSETS},
             needs_theta=True,
         ),
-        _with_offsets(_renamed(_ours)),
+        _with_offsets(_ours),
     ),
     (
         Method(
@@ -488,7 +483,7 @@ _METHODS = _register(
     (
         Method(
             "ldam-drw",
-            "label-distribution-aware margins, re-weighted after four fifths of the passes",
+            "label-distribution-aware margins, re-weighted after four fifths of the epochs",
             "Cao et al., Learning Imbalanced Datasets with Label-Distribution-Aware Margin Loss, NeurIPS 2019",
             "network",
             {"max_margin": 0.5, "scale": 30.0, "beta": 0.9999, "after": None},
@@ -504,7 +499,7 @@ _METHODS = _register(
             {**_BOOSTING, "extend": True, "weighting": "per-class-mean", "max_iter": 100},
             needs_theta=True,
         ),
-        _renamed(_ours_trees),
+        _ours_trees,
     ),
     (
         Method("logistic", "logistic regression, balanced class weights", "scikit-learn", "table", {"C": 1.0}),

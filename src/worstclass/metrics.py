@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._typing import IntArray
 from worstclass.exceptions import DataError
-from worstclass.floors import Floors, IntArray
+from worstclass.floors import Floors
 
 
 def count_correct(target: IntArray, predicted: npt.NDArray[np.integer], n_classes: int) -> IntArray:

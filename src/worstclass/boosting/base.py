@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.hedge import FloatArray
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import best_prefix
 from worstclass.boosting.rounds import BoostingRun, EdgeOf, Mending, RoundResult
 from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
+from worstclass.data.labels import Labels, training_labels
+from worstclass.data.seen_rows import seen_hashes
 from worstclass.exceptions import BudgetSpentWarning, DataError, ModuleError, ParameterError, UnknownNameError
-from worstclass.fingerprints import seen_hashes
 from worstclass.floors import Floors
-from worstclass.labels import Labels, training_labels
 from worstclass.learners import as_learner
 from worstclass.learners.base import Encoder, Inputs, Member, Training, WeakLearner
 from worstclass.learners.budget import Meter, check_limits
@@ -44,9 +44,9 @@ class VotingBooster(LearnerClassifier):
     """Base of the boosters: rounds of a weak learner, whose members vote by majority."""
 
     n_rounds: int | str
-    max_epochs: int
+    max_epochs_per_round: int
     patience: int | str
-    max_total_epochs: int | None
+    max_epochs: int | None
     max_seconds: float | None
     select_on: str
     random_state: Any
@@ -176,19 +176,19 @@ class VotingBooster(LearnerClassifier):
         labels, training = bound.labels, bound.training
         plan = self._plan(labels)
         self._tell("on_fit_start", plan)
-        patience = max(50, -(-1000 // training.steps_per_pass)) if self.patience == "auto" else int(self.patience)
+        patience = max(50, -(-1000 // training.steps_per_epoch)) if self.patience == "auto" else int(self.patience)
         return BoostingRun(
             training=training,
             labels=labels,
             floors=self._floors(labels.classes) or Floors.from_theta(0.0, labels.classes),
             plan=plan,
             weighting=self.weighting,
-            max_epochs=self.max_epochs,
+            max_epochs=self.max_epochs_per_round,
             patience=patience,
             seeds=bound.seeds,
-            meter=Meter(self.max_total_epochs, self.max_seconds),
+            meter=Meter(self.max_epochs, self.max_seconds),
             validation=bound.validation,
-            on_pass=(lambda info: self._tell("on_pass", info)) if self.callbacks else None,
+            on_epoch_end=(lambda info: self._tell("on_epoch_end", info)) if self.callbacks else None,
         )
 
     def _weak_learn(
@@ -221,9 +221,9 @@ class VotingBooster(LearnerClassifier):
         self.classes_ = run.labels.classes
         self.gamma_, self.n_rounds_, self.eta_ = run.plan.gamma, run.plan.n_rounds, run.plan.eta
         self.encoder_: Encoder = run.training.encoder
-        self.members_: list[Member] = run.members
+        self.estimators_: list[Member] = run.members
         self.history_: tuple[RoundRecord, ...] = tuple(run.history)
-        self.n_passes_ = run.meter.passes
+        self.n_epochs_ = run.meter.epochs
         self.n_members_used_ = best_prefix(self.history_, self.select_on)
         self._report()
 
@@ -241,10 +241,10 @@ class VotingBooster(LearnerClassifier):
 
     @property
     def _voters(self) -> list[Member]:
-        return self.members_[: self.n_members_used_]
+        return self.estimators_[: self.n_members_used_]
 
     def _inputs(self, X: Any) -> Inputs:
-        check_is_fitted(self, "members_")
+        check_is_fitted(self, "estimators_")
         return self.encoder_.encode(self._check_X(X, reset=False))
 
     def _probabilities(self, member: Member, inputs: Inputs) -> FloatArray:
@@ -264,14 +264,14 @@ class VotingBooster(LearnerClassifier):
         return tally
 
     def _check_parameters(self) -> None:
-        for name, word in (("n_rounds", "auto"), ("max_epochs", None), ("patience", "auto")):
+        for name, word in (("n_rounds", "auto"), ("max_epochs_per_round", None), ("patience", "auto")):
             value = getattr(self, name)
             if word is not None and isinstance(value, str) and value == word:
                 continue
             if not is_count(value, least=1):
                 allowed = "a positive whole number" + (f" or {word!r}" if word else "")
                 raise ParameterError(name, self._owner, allowed=allowed, got=value)
-        check_limits(self.max_total_epochs, self.max_seconds, owner=self._owner)
+        check_limits(self.max_epochs, self.max_seconds, owner=self._owner)
         if self.select_on not in SELECTION:
             raise UnknownNameError("select_on", self._owner, self.select_on, SELECTION)
         for callback in self.callbacks or ():

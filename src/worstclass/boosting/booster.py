@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._checks import suggests_options
+from worstclass._typing import FloatArray
 from worstclass.boosting.base import VotingBooster, is_count
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import VoteDrivenWeights, mending
-from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
+from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import NEAREST, UnmetEdge, UnmetEdgeRecord, missed_bound_message
 from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, EdgeOf, RoundResult
+from worstclass.data.labels import Labels
 from worstclass.exceptions import (
     ParameterError,
     UnknownNameError,
@@ -24,8 +27,6 @@ from worstclass.exceptions import (
     WeakLearningError,
 )
 from worstclass.floors import Floors
-from worstclass.labels import Labels
-from worstclass.options import suggests_options
 
 OWNER = "WorstClassBooster"
 ON_UNMET_EDGE = ("stop", "raise")
@@ -47,8 +48,8 @@ class WorstClassBooster(VotingBooster):
     gamma : by how much the edge of each member must exceed one half; in (0, 0.5]. ``"auto"``: the paper's
         ``floor(0.8 K) / K - 1/2 - 0.0005``, or the least attainable value where that is not positive.
     n_rounds : T. ``"auto"``: ``ceil(2 ln K / gamma^2)``, as the theorem asks.
-    max_epochs : passes that the learner may make in a round.
-    patience : passes without progress of the edge after which a round is given up. ``"auto"``: as many as make
+    max_epochs_per_round : epochs that the learner may make in a round.
+    patience : epochs without progress of the edge after which a round is given up. ``"auto"``: as many as make
         1,000 steps of the optimizer, and at least 50.
     weighting : ``"per-class-mean"``: a row of class k weighs w_k / n_k, the equation of the paper.
         ``"per-instance"``: it weighs w_k, as in the authors' code, which favours large classes.
@@ -57,17 +58,17 @@ class WorstClassBooster(VotingBooster):
     on_unmet_edge : what happens when one of the T rounds cannot reach the edge. ``"stop"``: boosting ends with a
         warning and the finished rounds are kept. ``"raise"``: the same, and ``WeakLearningError`` is raised, which
         carries them.
-    max_total_epochs, max_seconds : passes in all rounds together, and time, after which boosting ends with the rounds
+    max_epochs, max_seconds : epochs in all rounds together, and time, after which boosting ends with the rounds
         that are finished; None is no limit.
     select_on : which validation error chooses the prefix of the vote: of the ``"worst"`` class, or the ``"average"``
         over all rows.
     random_state : seed of everything random; the global generators are neither read nor changed.
-    callbacks : ``Callback`` objects that are told of every pass and round.
+    callbacks : ``Callback`` objects that are told of every epoch and round.
 
     Attributes
     ----------
     classes_ : the classes, sorted.
-    members_ : the trained members, in order.
+    estimators_ : the trained members, in order.
     n_members_used_ : how many of them vote, counted from the first. All, unless validation data chose fewer.
     history_ : one ``RoundRecord`` a member.
     bound_met_ : whether the vote's training error is below ``1 - theta`` for every class, by exact counts.
@@ -78,7 +79,7 @@ class WorstClassBooster(VotingBooster):
     gamma_, n_rounds_, eta_ : the values used.
     row_hashes_ : fingerprints of the training and validation rows, so that ``certify`` refuses them; None where rows
         have none.
-    n_passes_ : passes over the training sample, in all rounds together.
+    n_epochs_ : epochs over the training sample, in all rounds together.
     unmet_edge_ : the ``UnmetEdgeRecord`` of the round that ended boosting early: its edge, and the classes that blocked
         it; None where every round reached its edge. It is not kept with a saved model.
 
@@ -102,12 +103,12 @@ class WorstClassBooster(VotingBooster):
         *,
         gamma: float | str = "auto",
         n_rounds: int | str = "auto",
-        max_epochs: int = 10_000,
+        max_epochs_per_round: int = 10_000,
         patience: int | str = "auto",
         weighting: str = "per-class-mean",
         extend: bool | int = True,
         on_unmet_edge: str = "stop",
-        max_total_epochs: int | None = None,
+        max_epochs: int | None = None,
         max_seconds: float | None = None,
         select_on: str = "worst",
         random_state: Any = None,
@@ -117,12 +118,12 @@ class WorstClassBooster(VotingBooster):
         self.theta = theta
         self.gamma = gamma
         self.n_rounds = n_rounds
-        self.max_epochs = max_epochs
+        self.max_epochs_per_round = max_epochs_per_round
         self.patience = patience
         self.weighting = weighting
         self.extend = extend
         self.on_unmet_edge = on_unmet_edge
-        self.max_total_epochs = max_total_epochs
+        self.max_epochs = max_epochs
         self.max_seconds = max_seconds
         self.select_on = select_on
         self.random_state = random_state

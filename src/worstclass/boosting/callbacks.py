@@ -29,8 +29,8 @@ class FitPlan:
 
 
 @dataclass(frozen=True)
-class PassInfo:
-    """What is known after one pass of the learner within a round."""
+class EpochInfo:
+    """What is known after one epoch of the learner within a round."""
 
     round: int
     phase: str
@@ -45,8 +45,8 @@ class Callback:
     def on_fit_start(self, booster: WorstClassBooster, plan: FitPlan) -> None:
         """Before the first round."""
 
-    def on_pass(self, booster: WorstClassBooster, info: PassInfo) -> None:
-        """After every pass of the learner."""
+    def on_epoch_end(self, booster: WorstClassBooster, info: EpochInfo) -> None:
+        """After every epoch of the learner."""
 
     def on_round_end(self, booster: WorstClassBooster, record: RoundRecord) -> None:
         """After a round has been finished and its member has joined the vote."""

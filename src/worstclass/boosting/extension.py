@@ -19,9 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from worstclass.boosting.hedge import BoolArray, FloatArray
+from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.boosting.rounds import BoostingRun, Mending
-from worstclass.floors import IntArray
 
 #: how far a log-weight can rise above that of a class which the vote meets: weights differ by e^2 at the most
 LIMIT = 2.0

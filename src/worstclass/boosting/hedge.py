@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._typing import BoolArray, FloatArray
 from worstclass.exceptions import ParameterError
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 #: subtracted from an attainable gamma, so that rounding cannot put the edge just out of reach (the paper's epsilon)
 EPSILON = 0.0005

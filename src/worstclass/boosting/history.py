@@ -23,7 +23,7 @@ class RoundRecord:
     member_correct : training rows that the member has right, by class.
     feedback : r_t, 1 for a class of which the member met the floor; all 1 where there are no floors.
     edge : w_t . r_t, under these weights.
-    epochs : passes the learner made.
+    epochs : epochs the learner made.
     seconds : time the round took.
     vote_correct : training rows that the vote of all members so far has right, by class.
     vote_val_correct : the same on the validation rows; None where none were given.

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from worstclass._checks import suggests_options
+from worstclass._typing import FloatArray, IntArray
 from worstclass.boosting.base import VotingBooster
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.hedge import FloatArray, Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
+from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.outcome import UnmetEdge
 from worstclass.boosting.rounds import BoostingRun, EdgeOf
+from worstclass.data.labels import Labels
 from worstclass.exceptions import UnmetEdgeWarning
-from worstclass.floors import IntArray
-from worstclass.labels import Labels
-from worstclass.options import suggests_options
 
 
 @suggests_options
@@ -34,20 +34,20 @@ class InstanceBooster(VotingBooster):
     gamma : by how much the edge of each member must exceed one half; in (0, 0.5]. ``"auto"``: as
         ``WorstClassBooster`` has it for the same classes.
     n_rounds : T. ``"auto"``: ``ceil(2 ln n / gamma^2)``, often more than can be paid for: see the budgets.
-    max_epochs : passes that the learner may make in a round.
-    patience : passes without progress of the edge after which a round is given up. ``"auto"``: as many as make
+    max_epochs_per_round : epochs that the learner may make in a round.
+    patience : epochs without progress of the edge after which a round is given up. ``"auto"``: as many as make
         1,000 steps of the optimizer, and at least 50.
-    max_total_epochs, max_seconds : passes in all rounds together, and time, after which boosting ends with the rounds
+    max_epochs, max_seconds : epochs in all rounds together, and time, after which boosting ends with the rounds
         that are finished; None is no limit.
     select_on : which validation error chooses the prefix of the vote: of the ``"worst"`` class, or the ``"average"``
         over all rows.
     random_state : seed of everything random; the global generators are neither read nor changed.
-    callbacks : ``Callback`` objects that are told of every pass and round.
+    callbacks : ``Callback`` objects that are told of every epoch and round.
 
     Attributes
     ----------
-    classes_, members_, n_members_used_, history_, training_report_, validation_report_, gamma_, n_rounds_, eta_,
-    n_passes_ : as of ``WorstClassBooster``. In ``history_``, the class weights are the sums over the rows of a class.
+    classes_, estimators_, n_members_used_, history_, training_report_, validation_report_, gamma_, n_rounds_, eta_,
+    n_epochs_ : as of ``WorstClassBooster``. In ``history_``, the class weights are the sums over the rows of a class.
 
     References
     ----------
@@ -70,9 +70,9 @@ class InstanceBooster(VotingBooster):
         *,
         gamma: float | str = "auto",
         n_rounds: int | str = "auto",
-        max_epochs: int = 10_000,
+        max_epochs_per_round: int = 10_000,
         patience: int | str = "auto",
-        max_total_epochs: int | None = None,
+        max_epochs: int | None = None,
         max_seconds: float | None = None,
         select_on: str = "worst",
         random_state: Any = None,
@@ -81,9 +81,9 @@ class InstanceBooster(VotingBooster):
         self.learner = learner
         self.gamma = gamma
         self.n_rounds = n_rounds
-        self.max_epochs = max_epochs
+        self.max_epochs_per_round = max_epochs_per_round
         self.patience = patience
-        self.max_total_epochs = max_total_epochs
+        self.max_epochs = max_epochs
         self.max_seconds = max_seconds
         self.select_on = select_on
         self.random_state = random_state

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from worstclass.boosting.hedge import FloatArray
+from worstclass._typing import FloatArray
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.rounds import BoostingRun, RoundResult
 from worstclass.metrics import SELECTION, ClassCounts, ClassReport
@@ -38,7 +38,7 @@ class UnmetEdgeRecord:
     round : its number, from 1.
     best_edge, needed_edge : the largest edge that it reached, and the one it had to reach.
     blocking : the classes below their floor when the edge was best, heaviest first; empty where nothing was trained.
-    budget_spent : whether passes or time were up, so that more of them might have reached it.
+    budget_spent : whether epochs or time were up, so that more of them might have reached it.
     """
 
     round: int
@@ -95,15 +95,15 @@ class UnmetEdge:
             *self._blocking_text(),
             kept,
             ("Lower theta for the blocking classes, give" if self.blocking else "Give")
-            + " the learner more capacity or passes, or lower gamma.",
+            + " the learner more capacity or epochs, or lower gamma.",
         ]
         return " ".join(sentences)
 
     def _why(self) -> str:
         if self.failed is None:
             return "the network returned NaN or infinite logits"
-        needed, passes = self.run.plan.needed_edge, self.failed.trained.passes
-        return f"best edge {self.best_edge:.4f}, needed {needed:.4f}, after {passes} passes"
+        needed, epochs = self.run.plan.needed_edge, self.failed.trained.epochs
+        return f"best edge {self.best_edge:.4f}, needed {needed:.4f}, after {epochs} epochs"
 
     def _blocking_text(self) -> list[str]:
         if self.failed is None or not self.blocking:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from worstclass.boosting.callbacks import FitPlan, PassInfo
-from worstclass.boosting.hedge import BoolArray, FloatArray, Hedge, regret_bound
+from worstclass._typing import BoolArray, FloatArray, IntArray
+from worstclass.boosting.callbacks import EpochInfo, FitPlan
+from worstclass.boosting.hedge import Hedge, regret_bound
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.vote import VoteTally
-from worstclass.floors import Floors, IntArray
-from worstclass.labels import Labels
-from worstclass.learners.base import Inputs, Member, Pass, Trained, Training, Verdict
+from worstclass.data.labels import Labels
+from worstclass.floors import Floors
+from worstclass.learners.base import Epoch, Inputs, Member, Trained, Training, Verdict
 from worstclass.learners.budget import Meter
 from worstclass.metrics import count_correct
 from worstclass.randomness import SeedTree
@@ -54,7 +55,7 @@ class Judged:
 
 
 class Judge:
-    """Says after each pass whether the member is good enough, is still getting better, or is stuck.
+    """Says after each epoch whether the member is good enough, is still getting better, or is stuck.
 
     Good enough: it reaches the edge and, in an added round, mends enough. Once the edge is reached, mending has a tenth
     of ``patience`` left.
@@ -69,7 +70,7 @@ class Judge:
         max_epochs: int,
         patience: int,
         meter: Meter,
-        on_pass: Callable[[int, Judged], None] | None,
+        on_epoch_end: Callable[[int, Judged], None] | None,
         mending: Mending | None = None,
     ) -> None:
         self._labels = labels
@@ -79,15 +80,15 @@ class Judge:
         self._max_epochs = max_epochs
         self._patience = patience
         self._meter = meter
-        self._on_pass = on_pass
+        self._on_pass = on_epoch_end
         self._mending = mending
         self._epoch = 0
         self._since_progress = 0
         self._since_reached = 0
         self.best: Judged | None = None
 
-    def __call__(self, done: Pass) -> Verdict:
-        """Judge the answers after one pass."""
+    def __call__(self, done: Epoch) -> Verdict:
+        """Judge the answers after one epoch."""
         judged = self._look(done.predictions)
         self._epoch += 1
         self._meter.count()
@@ -105,7 +106,7 @@ class Judge:
 
     @property
     def reached(self) -> bool:
-        """Whether the best pass reaches the edge."""
+        """Whether the best epoch reaches the edge."""
         return self.best is not None and self.best.edge >= self._needed_edge
 
     @property
@@ -120,7 +121,7 @@ class Judge:
         return self._since_reached >= self._patience / 10 if self.reached else self._since_progress >= self._patience
 
     def _rank(self, judged: Judged) -> tuple[float, float, float, float]:
-        """Order passes: by the edge as far as it is needed, then by what is mended, then by nearness to the floors."""
+        """Order epochs: by the edge as far as it is needed, then by what is mended, then by nearness to the floors."""
         return min(judged.edge, self._needed_edge), judged.mended, judged.edge, judged.nearness
 
     def _look(self, predictions: IntArray) -> Judged:
@@ -157,7 +158,7 @@ class BoostingRun:
         seeds: SeedTree,
         meter: Meter,
         validation: tuple[Inputs, Labels] | None,
-        on_pass: Callable[[PassInfo], None] | None,
+        on_epoch_end: Callable[[EpochInfo], None] | None,
     ) -> None:
         self.training = training
         self.labels = labels
@@ -169,7 +170,7 @@ class BoostingRun:
         self.seeds = seeds
         self.meter = meter
         self.validation = validation
-        self.on_pass = on_pass
+        self.on_epoch_end = on_epoch_end
         self.members: list[Member] = []
         self.history: list[RoundRecord] = []
         self.tally = VoteTally(len(labels.index), labels.n_classes)
@@ -189,8 +190,8 @@ class BoostingRun:
 
         def report(epoch: int, judged: Judged) -> None:
             errors = tuple((1 - judged.correct / totals).tolist())
-            assert self.on_pass is not None
-            self.on_pass(PassInfo(number, phase, epoch, judged.edge, errors))
+            assert self.on_epoch_end is not None
+            self.on_epoch_end(EpochInfo(number, phase, epoch, judged.edge, errors))
 
         judge = Judge(
             self.labels,
@@ -200,7 +201,7 @@ class BoostingRun:
             self.max_epochs,
             self.patience,
             self.meter,
-            None if self.on_pass is None else report,
+            None if self.on_epoch_end is None else report,
             mending,
         )
         started = time.perf_counter()
@@ -223,7 +224,7 @@ class BoostingRun:
             member_correct=tuple(result.judged.correct.tolist()),
             feedback=tuple(result.judged.met.astype(int).tolist()),
             edge=result.judged.edge,
-            epochs=result.trained.passes,
+            epochs=result.trained.epochs,
             seconds=result.seconds,
             class_totals=tuple(self.labels.totals.tolist()),
             vote_correct=tuple(self.vote_correct.tolist()),

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from worstclass._typing import BoolArray, IntArray
 
 
 class VoteTally:
@@ -85,7 +84,7 @@ class VoteTally:
 
 
 def staged_winners(answers: Iterable[npt.NDArray[np.integer]], n_rows: int, n_classes: int) -> Iterator[IntArray]:
-    """Yield the vote after each member: the prefix votes, in one pass."""
+    """Yield the vote after each member: the prefix votes, in one epoch."""
     tally = VoteTally(n_rows, n_classes)
     for answer in answers:
         tally.add(answer)

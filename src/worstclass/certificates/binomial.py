@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
-FloatArray = npt.NDArray[np.float64]
+from worstclass._typing import FloatArray
 
 
 def upper_limit(wrong: npt.ArrayLike, total: npt.ArrayLike, level: float) -> FloatArray:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from worstclass.data.labels import Labels, known_labels
 from worstclass.data.map_style import is_map_dataset, labels_of
+from worstclass.data.seen_rows import Hashes, row_hashes, which_seen
 from worstclass.exceptions import DataError
-from worstclass.fingerprints import Hashes, row_hashes, which_seen
-from worstclass.labels import Labels, known_labels
 
 
 def label_values(X: Any, y: Any, *, name: str, owner: str) -> npt.NDArray[Any]:

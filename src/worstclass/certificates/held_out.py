@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from worstclass._typing import IntArray
 from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays, upper_limit
 from worstclass.certificates.calibration import (
     calibration_labels,
@@ -32,10 +33,9 @@ from worstclass.certificates.certificate import (
 )
 from worstclass.certificates.multiple import step_up
 from worstclass.certificates.requirement import OWNER, check_delta, wanted_floors
+from worstclass.data.labels import Labels, label_column, refuse_twins
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ParameterError
-from worstclass.floors import IntArray
-from worstclass.labels import Labels, label_column, refuse_twins
 from worstclass.metrics import ClassCounts, count_correct
 
 

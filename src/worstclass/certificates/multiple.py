@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-BoolArray = npt.NDArray[np.bool_]
+from worstclass._typing import BoolArray
 
 
 def step_up(p_values: npt.ArrayLike, delta: float) -> BoolArray:

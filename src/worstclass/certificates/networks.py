@@ -24,18 +24,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._typing import FloatArray
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.certificates.generalisation import GeneralisationBound, check_sizes, class_bounds
+from worstclass.data.labels import known_labels
+from worstclass.data.seen_rows import row_hashes, which_seen
 from worstclass.exceptions import DataError, ParameterError
-from worstclass.fingerprints import row_hashes, which_seen
-from worstclass.labels import known_labels
 
 OWNER = "mlp_generalisation_bound"
 
 #: in place of a product of norms that is 0, whose logarithm would not exist
 LEAST_NORM = 2.0**-64
 
-FloatArray = npt.NDArray[np.float64]
 Layers = list[tuple[FloatArray, FloatArray]]
 
 
@@ -63,7 +63,7 @@ def mlp_generalisation_bound(
         raise ParameterError("margin", OWNER, allowed="a positive number", got=margin)
     check_sizes(labels.totals, 0.0, 0.0, delta)
     _require_training_rows(booster, X)
-    members = [_in_memory(member) for member in booster.members_[: booster.n_members_used_]]
+    members = [_in_memory(member) for member in booster.estimators_[: booster.n_members_used_]]
     encoder: Any = booster.encoder_
     inputs = booster._inputs(X)
     layers = [_layers(member, encoder) for member in members]
@@ -89,8 +89,8 @@ def mlp_generalisation_bound(
 
 
 def _classes_of(booster: Any) -> npt.NDArray[Any]:
-    fitted = isinstance(booster, WorstClassBooster) and hasattr(booster, "members_")
-    if not fitted or not (hasattr(booster.members_[0], "runtime") or hasattr(booster.members_[0], "in_memory")):
+    fitted = isinstance(booster, WorstClassBooster) and hasattr(booster, "estimators_")
+    if not fitted or not (hasattr(booster.estimators_[0], "runtime") or hasattr(booster.estimators_[0], "in_memory")):
         raise _not_an_mlp(booster)
     return np.asarray(booster.classes_)
 

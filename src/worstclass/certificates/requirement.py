@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from worstclass._checks import by_class
 from worstclass.exceptions import ParameterError
-from worstclass.per_class import by_class
 
 OWNER = "certify"
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from worstclass._typing import IntArray
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
 from worstclass.exceptions import ParameterError
-from worstclass.floors import Floors, IntArray
+from worstclass.floors import Floors
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import typer
 
-from worstclass.abstention.certificate import RiskCertificate
-from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.cli.by_class import numbers_by_class
 from worstclass.cli.certify import CANNOT_BE_JUDGED_CODE, EXIT_CODES, HELD_OUT
 from worstclass.cli.models import CERTIFICATE, read_model, require_folder, write_model
 from worstclass.cli.sources import Drawn, draw_part, is_named, load_parts
+from worstclass.data.labels import known_labels
 from worstclass.data.registry import named_dataset
 from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.experiments.run import Provenance
-from worstclass.labels import known_labels
+from worstclass.wrappers.abstention import AbstainingClassifier
+from worstclass.wrappers.risk_certificate import RiskCertificate
 
 OWNER = "abstain"
 #: margins, as the command line calls them

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from worstclass._checks import OTHERS
 from worstclass.exceptions import ParameterError
-from worstclass.per_class import OTHERS
 
 
 def numbers_by_class(

@@ -9,17 +9,17 @@ from typing import Any
 
 import typer
 
-from worstclass.abstention.certificate import RiskCertificate
-from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.certificates.certificate import NOT_PROVEN, PROVEN, Certificate
 from worstclass.certificates.held_out import certify
 from worstclass.cli.by_class import numbers_by_class
 from worstclass.cli.models import read_model
 from worstclass.cli.sources import draw_part, is_named, load_parts
+from worstclass.data.labels import known_labels
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import ALL
 from worstclass.exceptions import ParameterError
-from worstclass.labels import known_labels
+from worstclass.wrappers.abstention import AbstainingClassifier
+from worstclass.wrappers.risk_certificate import RiskCertificate
 
 #: exit codes by verdict; 2 also stands for bad input
 EXIT_CODES = {PROVEN: 0, NOT_PROVEN: 1}

@@ -28,7 +28,7 @@ from worstclass.report.comparison import (
 )
 from worstclass.report.figures import save_figure
 
-#: passes over the training sample where no budget is given: the authors' epochs
+#: epochs over the training sample where no budget is given: the authors' epochs
 DEFAULT_EPOCHS = 200
 #: share of a file's rows that chooses, where none is given
 DEFAULT_VAL_SHARE = 0.2
@@ -177,8 +177,8 @@ class _Lines:
         what = f"[{event.number} of {event.total}] {event.cell.method}, seed {event.cell.seed}: {event.kind}"
         result = event.result
         if event.kind == "finished" and result is not None and result.worst_error is not None:
-            passes = "" if result.passes is None else f", {result.passes:,} passes"
-            what += f", worst-class test error {result.worst_error:.1%}{passes}, {result.seconds:.0f} s"
+            epochs = "" if result.epochs is None else f", {result.epochs:,} epochs"
+            what += f", worst-class test error {result.worst_error:.1%}{epochs}, {result.seconds:.0f} s"
         elif event.message:
             what += f": {event.message}"
         self.say(what)

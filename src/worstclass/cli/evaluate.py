@@ -8,16 +8,16 @@ from typing import Any
 
 import typer
 
-from worstclass.abstention.estimator import AbstainingClassifier
-from worstclass.abstention.report import RiskReport
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.cli.models import read_model
 from worstclass.cli.sources import draw_part, load_parts
+from worstclass.data.labels import known_labels
 from worstclass.data.splits import ALL, Part, columns_in_order
-from worstclass.labels import known_labels
 from worstclass.metrics import ClassReport, class_report
-from worstclass.offsets.estimator import WorstClassOffsets
-from worstclass.persistence import Model
+from worstclass.storage.folder import Model
+from worstclass.wrappers.abstention import AbstainingClassifier
+from worstclass.wrappers.offsets import WorstClassOffsets
+from worstclass.wrappers.risk_report import RiskReport
 
 
 def evaluate_command(

@@ -22,9 +22,9 @@ from worstclass.data.splits import Splits
 from worstclass.exceptions import ParameterError, WorstClassWarning
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport, class_report
-from worstclass.offsets.estimator import WorstClassOffsets
 from worstclass.report.figures import class_weight_figure, save_figure
 from worstclass.report.summary import markdown_report, verdict
+from worstclass.wrappers.offsets import WorstClassOffsets
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def fit_command(request: FitRequest) -> bool:
     report = request.out / "report.md"
     report.write_text(markdown_report(result, [figure]), encoding="utf-8")
     if interrupted:
-        _say(console, f"interrupted: the {len(booster.members_)} finished rounds are kept", "yellow")
+        _say(console, f"interrupted: the {len(booster.estimators_)} finished rounds are kept", "yellow")
     for warning in caught:
         _say(console, f"warning: {warning.message}", "yellow")
     _show(console, result)
@@ -102,7 +102,7 @@ def _fit(booster: WorstClassBooster, splits: Splits) -> bool:
     try:
         booster.fit(*_pair(splits.train), *_pair(splits.val))
     except KeyboardInterrupt:
-        if not hasattr(booster, "members_"):
+        if not hasattr(booster, "estimators_"):
             raise
         return True
     return False

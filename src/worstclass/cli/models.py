@@ -6,7 +6,8 @@ from pathlib import Path
 
 from worstclass.cli.learners import named_or_own
 from worstclass.exceptions import ParameterError
-from worstclass.persistence import Model, load_model, save_model
+from worstclass.storage import load_model, save_model
+from worstclass.storage.folder import Model
 
 #: what is proven of a model, beside it
 CERTIFICATE = "certificate.json"

@@ -10,19 +10,19 @@ from typing import Any
 
 from rich.console import Console
 
-from worstclass.abstention.estimator import AbstainingClassifier
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.cli.models import read_model, require_folder, write_model
 from worstclass.cli.sources import first_part, load_parts, load_splits
 from worstclass.cli.thetas import parse_floors
+from worstclass.data.labels import known_labels
 from worstclass.data.splits import ALL, Part, columns_in_order
 from worstclass.exceptions import DataError, ParameterError, WorstClassWarning
 from worstclass.experiments.run import Provenance, RunResult
 from worstclass.floors import Floors
-from worstclass.labels import known_labels
 from worstclass.metrics import ClassReport, class_report
-from worstclass.offsets.estimator import WorstClassOffsets
-from worstclass.offsets.held_out import count_trained_on
+from worstclass.wrappers.abstention import AbstainingClassifier
+from worstclass.wrappers.cross_validation import count_trained_on
+from worstclass.wrappers.offsets import WorstClassOffsets
 
 OWNER = "offsets"
 #: what offsets are added to, as the command line calls it

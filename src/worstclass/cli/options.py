@@ -96,7 +96,7 @@ Network = Annotated[str | None, typer.Option(help="Train this network (mlp, cnn-
 Gamma = Annotated[float | None, typer.Option(help="Edge beyond one half that each round must reach.")]
 Rounds = Annotated[int | None, typer.Option(help="Number of rounds T.", min=1)]
 Extend = Annotated[int | None, typer.Option(help="Rounds that may be added after T (default: T).", min=0)]
-MaxEpochs = Annotated[int | None, typer.Option(help="Passes a round at the most.", min=1)]
+MaxEpochsPerRound = Annotated[int | None, typer.Option(help="Maximum epochs per round.", min=1)]
 Patience = Annotated[int | None, typer.Option(help="Passes without progress before a round is given up.", min=1)]
 RowWeights = Annotated[Weighting, typer.Option(help="Row weights.")]
 RoundStart = Annotated[Start | None, typer.Option(help="Network weights at the start of a round (fresh).")]

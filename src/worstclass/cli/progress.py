@@ -16,10 +16,10 @@ from rich.progress import (
 )
 
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.boosting.callbacks import Callback, FitPlan, PassInfo
+from worstclass.boosting.callbacks import Callback, EpochInfo, FitPlan
 from worstclass.boosting.history import RoundRecord
 
-#: passes between two updates of the line within a round; drawing must not cost what training does
+#: epochs between two updates of the line within a round; drawing must not cost what training does
 EVERY = 10
 #: characters of a class's name that are shown in the line
 LONGEST_NAME = 16
@@ -68,7 +68,7 @@ class RichProgress(Callback):
         )
         self._task = self._progress.add_task("boosting", total=plan.n_rounds, state="")
 
-    def on_pass(self, booster: WorstClassBooster, info: PassInfo) -> None:
+    def on_epoch_end(self, booster: WorstClassBooster, info: EpochInfo) -> None:
         """Show how the member of this round is doing."""
         if self._live and info.epoch % EVERY == 0:
             self._progress.update(self._task, state=f"pass {info.epoch}, edge {info.edge:.3f}, {self._vote}")

@@ -119,7 +119,7 @@ def _limits(budget: str | None) -> dict[str, Any]:
     except ParameterError:
         allowed = "epochs=N, seconds=S, or both with a comma between them, each above 0"
         raise ParameterError("--budget", OWNER, allowed=allowed, got=budget) from None
-    return {"max_total_epochs": limits.epochs, "max_seconds": limits.seconds}
+    return {"max_epochs": limits.epochs, "max_seconds": limits.seconds}
 
 
 def _tested(request: ThetaRequest, splits: Splits, booster: WorstClassBooster) -> ClassReport | None:
@@ -182,7 +182,7 @@ class _Lines:
             line += f", {record.status}"
         if record.why:
             line += f" ({record.why})"
-        _say(self._console, f"{line}; {event.passes:,} passes so far")
+        _say(self._console, f"{line}; {event.epochs:,} epochs so far")
 
 
 def _say(console: Console, text: str, style: str | None = None) -> None:

@@ -13,12 +13,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from worstclass._typing import FloatArray
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import ParameterError, UnknownNameError
 
-FloatArray = npt.NDArray[np.float64]
 Draw = Callable[[int, np.random.Generator], FloatArray]
 
 SQUARE_CENTRES = np.array([(0.0, 1.4), (1.4, 1.4), (2.8, 1.4), (1.4, 2.8), (1.4, 0.0)])

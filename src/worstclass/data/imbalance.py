@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from worstclass.data.stratified import IntArray, draw, exact
+from worstclass._typing import IntArray
+from worstclass.data.stratified import draw, exact
 from worstclass.exceptions import ParameterError, UnknownNameError
 
 PROFILES = ("exponential", "step")

@@ -6,12 +6,12 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+from worstclass._checks import require_known_options
 from worstclass.data.artificial import artificial_balanced, artificial_imbalanced
 from worstclass.data.facts import NamedDataset
 from worstclass.data.named import bundled, cifar, emnist, medmnist, mnist, tiny_imagenet
 from worstclass.data.splits import Splits
 from worstclass.exceptions import UnknownNameError
-from worstclass.options import require_known_options
 
 _MLP = {"module": "mlp", "lr": 0.01}
 _COMPARE = {"epochs": 4000}  # about what the rounds of the paper's boosting take, one step each

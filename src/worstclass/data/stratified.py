@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._typing import IntArray
 from worstclass.exceptions import DataError, ParameterError
-
-IntArray = npt.NDArray[np.int64]
 
 
 def allot(counts: IntArray, total: int) -> IntArray:

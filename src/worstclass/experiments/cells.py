@@ -92,7 +92,7 @@ class CellOutcome:
     ----------
     test : results on the test rows.
     validation, training : results on the rows that chose and on those that fitted, where there were any.
-    passes : passes over the training rows; None for a method that makes none.
+    epochs : epochs over the training rows; None for a method that makes none.
     seconds : time of the fit; None for the time of the whole cell.
     n_members : size of an ensemble; None for a method that is none.
     notes : what a reader of the table should know, such as a bound that was missed. Warnings need not be put here:
@@ -103,7 +103,7 @@ class CellOutcome:
     test: ClassReport
     validation: ClassReport | None = None
     training: ClassReport | None = None
-    passes: int | None = None
+    epochs: int | None = None
     seconds: float | None = None
     n_members: int | None = None
     notes: Sequence[str] = ()
@@ -132,7 +132,7 @@ class CellResult(pydantic.BaseModel, frozen=True):
     class_mean_error: Rate | None = None
     plain_error: Rate | None = None
     train_worst_error: Rate | None = None
-    passes: Count | None = None
+    epochs: Count | None = None
     seconds: Amount
     n_members: Count | None = None
     notes: list[str] = []
@@ -168,7 +168,7 @@ class CellResult(pydantic.BaseModel, frozen=True):
             class_mean_error=outcome.test.class_mean_error,
             plain_error=outcome.test.plain_error,
             train_worst_error=None if outcome.training is None else outcome.training.worst_error,
-            passes=outcome.passes,
+            epochs=outcome.epochs,
             seconds=seconds if outcome.seconds is None else outcome.seconds,
             n_members=outcome.n_members,
             notes=list(outcome.notes),

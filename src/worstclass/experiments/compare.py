@@ -19,7 +19,7 @@ from worstclass.floors import Floors
 from worstclass.learners.estimator import LearnerClassifier
 from worstclass.methods import Method, build_method, find_method, list_methods
 from worstclass.metrics import ClassReport, class_report
-from worstclass.offsets.estimator import WorstClassOffsets
+from worstclass.wrappers.offsets import WorstClassOffsets
 
 #: methods whose rounds follow from gamma, so that one gamma goes to all of them
 BY_GAMMA = ("ours", "ours+offsets", "ours-trees", "boosting", "deep-ensemble")
@@ -27,7 +27,7 @@ BY_GAMMA = ("ours", "ours+offsets", "ours-trees", "boosting", "deep-ensemble")
 
 @dataclass(frozen=True)
 class Budget:
-    """What a method may spend on one training: passes over the sample, seconds, or both.
+    """What a method may spend on one training: epochs over the sample, seconds, or both.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def run_method(method: Method, model: Any, splits: Splits) -> CellOutcome:
         test=_report(model, test),
         validation=validation,
         training=training if isinstance(training, ClassReport) else None,
-        passes=getattr(trained, "n_passes_", None),
+        epochs=getattr(trained, "n_epochs_", None),
         seconds=seconds,
         n_members=_members_used(trained),
         extra=_extra(model, trained),
@@ -258,7 +258,7 @@ def _report(model: Any, part: Part) -> ClassReport:
 
 
 def _extra(model: Any, trained: Any) -> dict[str, Any]:
-    """Return what else a cell keeps: the pass or bound of what was trained, and offsets."""
+    """Return what else a cell keeps: the epoch or bound of what was trained, and offsets."""
     kept = {name: getattr(trained, name) for name in ("best_epoch_", "bound_met_") if hasattr(trained, name)}
     if isinstance(model, WorstClassOffsets):
         kept |= {"scores_": model.scores_, "offsets_": model.offsets_.tolist()}
@@ -269,5 +269,5 @@ def _extra(model: Any, trained: Any) -> dict[str, Any]:
 def _members_used(model: Any) -> int | None:
     if hasattr(model, "n_members_used_"):
         return int(model.n_members_used_)
-    members = getattr(model, "members_", None)
+    members = getattr(model, "estimators_", None)
     return None if members is None else len(members)

@@ -62,7 +62,7 @@ class MethodRow(pydantic.BaseModel, frozen=True):
     rank : place by the mean of the comparison's metric, equal means sharing one. None for a method with fewer finished
         seeds than others: its mean is over other draws.
     worst, class_mean, plain : test errors.
-    passes, seconds, n_members : compute used, as means over the finished cells that have them.
+    epochs, seconds, n_members : compute used, as means over the finished cells that have them.
     """
 
     method: str
@@ -72,7 +72,7 @@ class MethodRow(pydantic.BaseModel, frozen=True):
     worst: Spread | None = None
     class_mean: Spread | None = None
     plain: Spread | None = None
-    passes: float | None = None
+    epochs: float | None = None
     seconds: float | None = None
     n_members: float | None = None
 
@@ -225,7 +225,7 @@ def _row(method: str, results: Sequence[CellResult]) -> MethodRow:
     spreads = {
         metric: Spread.of({result.seed: getattr(result, value) for result in done}) for metric, value in METRICS.items()
     }
-    means = {name: _mean([getattr(result, name) for result in done]) for name in ("passes", "seconds", "n_members")}
+    means = {name: _mean([getattr(result, name) for result in done]) for name in ("epochs", "seconds", "n_members")}
     return row.model_copy(update={**spreads, **means})
 
 

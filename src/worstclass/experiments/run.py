@@ -84,7 +84,7 @@ class RunResult(pydantic.BaseModel):
             seconds=seconds,
             n_rounds=booster.n_rounds_,
             n_extra_rounds=sum(record.phase == "extend" for record in booster.history_),
-            n_members=len(booster.members_),
+            n_members=len(booster.estimators_),
             n_members_used=booster.n_members_used_,
             gamma=booster.gamma_,
             theta={str(label): floor for label, floor in zip(booster.classes_, booster.theta_, strict=True)},

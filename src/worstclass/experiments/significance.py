@@ -32,9 +32,8 @@ import numpy.typing as npt
 import pydantic
 from scipy import stats
 
+from worstclass._typing import FloatArray
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
-
-FloatArray = npt.NDArray[np.float64]
 
 #: values of one method by seed
 BySeed = Mapping[int, float]

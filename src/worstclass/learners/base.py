@@ -1,7 +1,7 @@
 """What the booster asks of a weak learner.
 
 The learner owns HOW to train, the booster owns WHEN to stop. A learner bound to one training sample is a
-``Training``; it is asked once a round for a member, and after every pass over the data it shows what it has to
+``Training``; it is asked once a round for a member, and after every epoch over the data it shows what it has to
 ``stop``, which says how to go on.
 """
 
@@ -14,19 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
+from worstclass._typing import FloatArray, IntArray
 
 
 class Verdict(enum.Enum):
-    """What ``stop`` says after a pass."""
+    """What ``stop`` says after an epoch."""
 
-    GO_ON = "train another pass"
-    KEEP = "the best so far: remember it, and train another pass"
+    GO_ON = "train another epoch"
+    KEEP = "the best so far: remember it, and train another epoch"
     DONE = "good enough: return this one"
     GIVE_UP = "no progress: return the one remembered"
 
@@ -63,8 +60,8 @@ class Member(ABC):
         raise NotImplementedError(f"{type(self).__name__} answers with classes alone.")
 
 
-class Pass:
-    """What a learner has after one pass over the training sample.
+class Epoch:
+    """What a learner has after one epoch over the training sample.
 
     Attributes
     ----------
@@ -79,21 +76,21 @@ class Pass:
 
     @cached_property
     def member(self) -> Member:
-        """The member as it stands after this pass; made when first asked for, since keeping it may cost a copy."""
+        """The member as it stands after this epoch; made when first asked for, since keeping it may cost a copy."""
         return self._snapshot()
 
 
-#: called after every pass
-Stop = Callable[[Pass], Verdict]
+#: called after every epoch
+Stop = Callable[[Epoch], Verdict]
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A member, its answers on the training rows, and how many passes it took."""
+    """A member, its answers on the training rows, and how many epochs it took."""
 
     member: Member
     predictions: IntArray
-    passes: int
+    epochs: int
 
 
 class Training(ABC):
@@ -103,8 +100,8 @@ class Training(ABC):
     encoder: Encoder
 
     @property
-    def steps_per_pass(self) -> int:
-        """Steps of an optimizer in one pass over the sample."""
+    def steps_per_epoch(self) -> int:
+        """Steps of an optimizer in one epoch over the sample."""
         return 1
 
     @property
@@ -122,7 +119,7 @@ class Training(ABC):
         Parameters
         ----------
         sample_weight : weight of each training row, of mean 1.
-        stop : judge of each pass.
+        stop : judge of each epoch.
         seed : fixes everything random in this call.
         """
 
@@ -152,26 +149,26 @@ class WeakLearner(BaseEstimator, ABC):
         """
 
 
-class BestPass:
-    """Remembers the best pass of a round, and turns the verdicts into what the round returns.
+class BestEpoch:
+    """Remembers the best epoch of a round, and turns the verdicts into what the round returns.
 
-    The member is asked for only where a pass is worth remembering, so its cost is paid a few times a round.
+    The member is asked for only where an epoch is worth remembering, so its cost is paid a few times a round.
     """
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
-        self.passes = 0
+        self.epochs = 0
         self.trained: Trained | None = None
 
-    def judge(self, done: Pass) -> bool:
-        """Show a pass to the judge; return True when training is over."""
-        self.passes += 1
+    def judge(self, done: Epoch) -> bool:
+        """Show an epoch to the judge; return True when training is over."""
+        self.epochs += 1
         verdict = self._stop(done)
         if verdict in (Verdict.DONE, Verdict.KEEP) or self.trained is None:
-            self.trained = Trained(done.member, done.predictions, self.passes)
+            self.trained = Trained(done.member, done.predictions, self.epochs)
         return verdict in (Verdict.DONE, Verdict.GIVE_UP)
 
     def result(self) -> Trained:
-        """Return the member to use, with the number of passes that were spent in all."""
-        assert self.trained is not None, "a learner must make at least one pass"
-        return Trained(self.trained.member, self.trained.predictions, self.passes)
+        """Return the member to use, with the number of epochs that were spent in all."""
+        assert self.trained is not None, "a learner must make at least one epoch"
+        return Trained(self.trained.member, self.trained.predictions, self.epochs)

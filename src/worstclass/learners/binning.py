@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 
-FloatArray = npt.NDArray[np.float64]
+from worstclass._typing import FloatArray
 
 
 class QuantileGrid(TransformerMixin, BaseEstimator):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from worstclass._checks import plain
 from worstclass.exceptions import DataError
-from worstclass.per_class import plain
 
 #: of each column: numbers, text, or what may come in either form (yes and no, categories that are numbers)
 Kinds = tuple[Literal["number", "text"] | None, ...]

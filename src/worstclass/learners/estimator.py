@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
+from worstclass._checks import require_known_options
+from worstclass.data.labels import Labels, known_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError
-from worstclass.labels import Labels, known_labels
 from worstclass.learners.base import Encoder, Inputs, WeakLearner
 from worstclass.learners.columns import Kinds, column_kinds, with_kinds
-from worstclass.options import require_known_options
 
 
 class LearnerClassifier(ClassifierMixin, BaseEstimator):

@@ -13,23 +13,12 @@ from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from worstclass._checks import suggests_options
+from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import DataError, ParameterError
-from worstclass.learners.base import (
-    BestPass,
-    Encoder,
-    FloatArray,
-    Inputs,
-    IntArray,
-    Member,
-    Pass,
-    Stop,
-    Trained,
-    Training,
-    WeakLearner,
-)
+from worstclass.learners.base import BestEpoch, Encoder, Epoch, Inputs, Member, Stop, Trained, Training, WeakLearner
 from worstclass.learners.binning import QuantileGrid
 from worstclass.learners.capacity import CapacityRule, capacity_rule, growing_fits
-from worstclass.options import suggests_options
 from worstclass.randomness import isolated_rng
 
 
@@ -207,13 +196,13 @@ class SklearnTraining(Training):
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member, raising its capacity until ``stop`` is content."""
-        best = BestPass(stop)
+        best = BestEpoch(stop)
         with isolated_rng(seed):
             for sample in self._samples(sample_weight, seed):
                 for estimator, keep in self._growing_fits(sample, seed):
                     ask = SklearnMember(estimator).predict
                     snapshot = lambda keep=keep: SklearnMember(keep())  # noqa: E731
-                    if best.judge(Pass(ask(self.inputs), ask, snapshot)):
+                    if best.judge(Epoch(ask(self.inputs), ask, snapshot)):
                         return best.result()
         return best.result()
 

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset
 
+from worstclass._typing import IntArray
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError
-from worstclass.learners.base import Encoder, Inputs, IntArray
+from worstclass.learners.base import Encoder, Inputs
 
 Batch = tuple[Tensor, Tensor]  # the rows of a batch, and their indices
 

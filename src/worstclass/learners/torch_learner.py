@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,28 +17,19 @@ from sklearn.utils import check_array
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from worstclass._checks import suggests_options
+from worstclass._typing import FloatArray, IntArray
 from worstclass.data.augmentation import Augmentation, build_augmentation, list_augmentations
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
-from worstclass.learners.base import (
-    BestPass,
-    FloatArray,
-    IntArray,
-    Member,
-    Pass,
-    Stop,
-    Trained,
-    Training,
-    WeakLearner,
-)
+from worstclass.learners.base import BestEpoch, Epoch, Member, Stop, Trained, Training, WeakLearner
 from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
-from worstclass.learners.torch_loop import Evaluator, TrainingRows, passes
+from worstclass.learners.torch_loop import Evaluator, TrainingRows, train_epochs
 from worstclass.losses import build_loss
 from worstclass.losses.base import Loss, RowLossFunction
 from worstclass.losses.plain import PlainLoss
 from worstclass.networks import build_network
 from worstclass.networks.heads import with_cosine_head
-from worstclass.options import suggests_options
 from worstclass.randomness import isolated_rng
 
 State = dict[str, Tensor]
@@ -76,7 +66,6 @@ class TorchLearner(WeakLearner):
         which the ``"ldam"`` loss is meant for.
     lr : learning rate.
     batch_size : rows a step.
-    max_epochs : passes a round at the most; None leaves it to the booster.
     start : weights at the start of a round. ``"fresh"``: new random ones; ``"same"``: one common random state, as
         in the paper; ``"warm"``: those at the end of the round before.
     optimizer_state : state of the optimizer (Adam's moments) at the start of a round. ``"fresh"``: empty; ``"carry"``:
@@ -107,7 +96,6 @@ class TorchLearner(WeakLearner):
         head: str = "as-built",
         lr: float = 0.001,
         batch_size: int = 512,
-        max_epochs: int | None = None,
         start: str = "fresh",
         optimizer_state: str = "fresh",
         augment: str | Augmentation = "none",
@@ -123,7 +111,6 @@ class TorchLearner(WeakLearner):
         self.head = head
         self.lr = lr
         self.batch_size = batch_size
-        self.max_epochs = max_epochs
         self.start = start
         self.optimizer_state = optimizer_state
         self.augment = augment
@@ -259,7 +246,7 @@ class TorchLearner(WeakLearner):
         _ = self.resolved_loss, self.resolved_augmentation
         if self.head not in HEADS:
             raise UnknownNameError("head", "TorchLearner", self.head, HEADS)
-        for name, optional in (("batch_size", False), ("max_epochs", True), ("eval_batch_size", True)):
+        for name, optional in (("batch_size", False), ("eval_batch_size", True)):
             value = getattr(self, name)
             if (value is None and optional) or (_is_int(value) and value >= 1):
                 continue
@@ -324,8 +311,8 @@ class TorchTraining(Training):
     _optimizer_state: dict[str, Any] | None = field(default=None, init=False)
 
     @property
-    def steps_per_pass(self) -> int:
-        """Batches in one pass."""
+    def steps_per_epoch(self) -> int:
+        """Batches in one epoch."""
         return len(EpochSampler(len(self.inputs), self.learner.batch_size))
 
     @property
@@ -334,7 +321,7 @@ class TorchTraining(Training):
         return self.learner.start != "warm" and self.learner.optimizer_state == "fresh"
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
-        """Train one member until ``stop`` is content, or for ``max_epochs`` passes."""
+        """Train one member until ``stop`` is content."""
         learner, module, evaluator = self.learner, self.runtime.module, self.runtime.evaluator
         rows = TrainingRows(
             self.inputs,
@@ -343,16 +330,16 @@ class TorchTraining(Training):
             self._augment(seed),
         )
         sampler = EpochSampler(len(self.inputs), learner.batch_size, torch.Generator().manual_seed(seed))
-        best = BestPass(stop)
+        best = BestEpoch(stop)
         with isolated_rng(seed):
             module.load_state_dict(self._start_state())
             optimizer = learner.new_optimizer(module)
             if self._optimizer_state is not None:
                 optimizer.load_state_dict(self._optimizer_state)
             criterion = learner.resolved_loss.bind(rows.class_counts(evaluator.n_classes))
-            with closing(passes(module, optimizer, criterion, rows, sampler, evaluator)) as epochs:
-                for predictions in islice(epochs, learner.max_epochs):
-                    if best.judge(Pass(predictions, self._ask, self._snapshot)):
+            with closing(train_epochs(module, optimizer, criterion, rows, sampler, evaluator)) as epochs:
+                for predictions in epochs:
+                    if best.judge(Epoch(predictions, self._ask, self._snapshot)):
                         break
         if learner.optimizer_state == "carry":
             self._optimizer_state = optimizer.state_dict()

@@ -1,6 +1,6 @@
-"""The one torch training loop: passes over the training rows, each followed by the answers on them.
+"""The one torch training loop: epochs over the training rows, each followed by the answers on them.
 
-``passes`` is an endless iterator: advancing it trains one pass and yields the class index that the module, in
+``epochs`` is an endless iterator: advancing it trains one epoch and yields the class index that the module, in
 evaluation mode, now answers for every training row. Who iterates decides when to stop.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ModuleError
-from worstclass.learners.base import FloatArray, IntArray
 from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs
 from worstclass.losses.base import Criterion
 from worstclass.networks.heads import CosineHead, HeadInput
@@ -88,7 +88,7 @@ class Evaluator:
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """What a pass reads: inputs, class indices and weights, the latter two on the device.
+    """What an epoch reads: inputs, class indices and weights, the latter two on the device.
 
     ``augment`` changes the rows of a training batch, and nothing else: what is counted are the rows as they are.
     """
@@ -103,7 +103,7 @@ class TrainingRows:
         return torch.bincount(self.y, minlength=n_classes)
 
 
-def passes(
+def train_epochs(
     module: nn.Module,
     optimizer: torch.optim.Optimizer,
     criterion: Criterion,
@@ -117,13 +117,13 @@ def passes(
         sampler = EpochSampler(len(rows.inputs), len(rows.inputs))  # the order within one batch has no meaning
     one_forward = len(sampler) == 1 and rows.augment is None and _answers_alike_in_both_modes(module)
     with step:
-        yield from (_single_batch_passes if one_forward else _passes)(step, rows, sampler)
+        yield from (_single_batch_epochs if one_forward else _epochs)(step, rows, sampler)
 
 
-def _passes(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[IntArray]:
+def _epochs(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[IntArray]:
     module, evaluator = step.module, step.evaluator
     for number in count(1):
-        step.criterion.begin_pass(number, lambda: evaluator.class_losses(module, rows))
+        step.criterion.begin_epoch(number, lambda: evaluator.class_losses(module, rows))
         module.train()
         for batch, indices in rows.inputs.batches(sampler):
             on_device = indices.to(rows.y.device)
@@ -132,13 +132,13 @@ def _passes(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[I
         yield evaluator.predict(module, rows.inputs)
 
 
-def _single_batch_passes(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[IntArray]:
-    """Train where one batch holds all rows: its forward pass is also the evaluation of the pass before."""
+def _single_batch_epochs(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[IntArray]:
+    """Train where one batch holds all rows: its forward pass is also the evaluation of the epoch before."""
     module, evaluator = step.module, step.evaluator
     batch, _ = next(iter(rows.inputs.batches(sampler)))
     output = step.forward(batch)
     for number in count(1):
-        step.criterion.begin_pass(number, lambda: evaluator.class_losses(module, rows))
+        step.criterion.begin_epoch(number, lambda: evaluator.class_losses(module, rows))
         step.descend(output, rows.y, rows.weight)
         output = step.forward(batch)
         yield evaluator.answers(output.logits.detach()).cpu().numpy()

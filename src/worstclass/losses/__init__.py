@@ -10,8 +10,8 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from worstclass._checks import require_known_options
 from worstclass.exceptions import ParameterError, UnknownNameError
-from worstclass.options import require_known_options
 
 if TYPE_CHECKING:
     from worstclass.losses.base import Loss

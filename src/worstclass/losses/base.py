@@ -12,7 +12,7 @@ RowLossFunction = Callable[[Tensor, Tensor], Tensor]
 
 
 class Criterion(ABC):
-    """A loss bound to one training sample: its class counts, and whatever state it keeps over the passes.
+    """A loss bound to one training sample: its class counts, and whatever state it keeps over the epochs.
 
     It is called once for every training batch, and for nothing else: a call may change its state.
 
@@ -23,12 +23,12 @@ class Criterion(ABC):
 
     needs_features: bool = False
 
-    def begin_pass(self, number: int, class_losses: Callable[[], Tensor]) -> None:  # noqa: B027
-        """Take notice that a pass over the training sample begins.
+    def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:  # noqa: B027
+        """Take notice that an epoch over the training sample begins.
 
         Parameters
         ----------
-        number : the number of the pass, from 1.
+        number : the number of the epoch, from 1.
         class_losses : gives, when called, the mean cross-entropy of every class over the whole training sample as
             the network stands now, shape (K,), without a graph. It costs an evaluation of all rows.
         """

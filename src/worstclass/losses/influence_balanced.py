@@ -35,10 +35,10 @@ class InfluenceBalanced(Loss):
     ----------
     alpha : scale of the loss; best such that the loss keeps the size it has in the warm-up.
     base : the loss that is divided: ``CrossEntropy()``, or ``Focal()`` for "IB+Focal".
-    after : passes of the plain base loss, with equal classes, before balancing starts.
+    after : epochs of the plain base loss, with equal classes, before balancing starts.
     class_factor : whether lambda_k goes by 1/n_k. If not it is ``alpha / K`` for every class, for use in ``Weighted``
         with a rule in its place: with ``InverseFrequency`` that gives the same loss again, with ``EffectiveNumber``
-        it gives "IB+CB". A rule weights the warm-up too, unless it is ``Deferred`` by as many passes.
+        it gives "IB+CB". A rule weights the warm-up too, unless it is ``Deferred`` by as many epochs.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class InfluenceBalanced(Loss):
     >>> criterion(logits, torch.tensor([1]), features)  # ln 2 * 0.75 / (1 * 3 + 0.001)
     tensor([0.1732])
 
-    IB+CB, with 50 passes of plain cross-entropy first:
+    IB+CB, with 50 epochs of plain cross-entropy first:
 
     >>> from worstclass.losses.weighted import Weighted
     >>> from worstclass.losses.weighting import Deferred, EffectiveNumber
@@ -84,9 +84,9 @@ class _InfluenceBalancedCriterion(Criterion):
         self._after = after
         self._pass = 1
 
-    def begin_pass(self, number: int, class_losses: Callable[[], Tensor]) -> None:
+    def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:
         self._pass = number
-        self._base.begin_pass(number, class_losses)
+        self._base.begin_epoch(number, class_losses)
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
         if features is None or features.ndim != 2 or len(features) != len(target):

@@ -26,7 +26,7 @@ class Naive(Loss):
     ----------
     over : where the worst class is looked for. ``"batch"``: anew among the classes present in each batch; the mean of
         the row losses is then exactly the largest class mean of the batch. ``"sample"``: over the whole training
-        sample when a pass begins, which costs an evaluation, and for that pass; the mean of the row losses is then an
+        sample when an epoch begins, which costs an evaluation; the mean of the row losses is then an
         unbiased estimate of that class's mean over the sample, and a batch without the class teaches nothing.
 
     Examples
@@ -66,12 +66,12 @@ class _WorstOfSample(Criterion):
         self._factors = counts.sum() / counts
         self._worst: Tensor | None = None
 
-    def begin_pass(self, number: int, class_losses: Callable[[], Tensor]) -> None:
+    def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:
         self._worst = class_losses().argmax()
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
         if self._worst is None:
-            allowed = "'batch' where no pass was begun: the worst class of the sample is chosen in begin_pass"
+            allowed = "'batch' where no pass was begun: the worst class of the sample is chosen in begin_epoch"
             raise ParameterError("over", "Naive", allowed=allowed, got="sample")
         losses = row_cross_entropy(logits, target)
         return losses * (target == self._worst) * self._factors.to(losses)[target]

@@ -51,9 +51,9 @@ class _WeightedCriterion(Criterion):
         self._weights = weights
         self._pass = 1
 
-    def begin_pass(self, number: int, class_losses: Callable[[], Tensor]) -> None:
+    def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:
         self._pass = number
-        self._criterion.begin_pass(number, class_losses)
+        self._criterion.begin_epoch(number, class_losses)
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
         losses = self._criterion(logits, target, features)

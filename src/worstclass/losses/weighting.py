@@ -13,7 +13,7 @@ from torch import Tensor
 from worstclass.losses.checks import require_count, require_kind, require_number
 from worstclass.losses.per_class import wide_counts
 
-#: from the number of a pass, counted from 1, to the class weights, shape (K,)
+#: from the number of an epoch, counted from 1, to the class weights, shape (K,)
 PassWeights = Callable[[int], Tensor]
 
 
@@ -22,7 +22,7 @@ class WeightingRule(ABC):
 
     @abstractmethod
     def bind(self, class_counts: Tensor) -> PassWeights:
-        """Return a function from the number of a pass, from 1, to the class weights, shape (K,), which sum to K.
+        """Return a function from the number of an epoch, from 1, to the class weights, shape (K,), which sum to K.
 
         Parameters
         ----------
@@ -41,7 +41,7 @@ class NoWeighting(WeightingRule):
     """
 
     def bind(self, class_counts: Tensor) -> PassWeights:
-        """Return the weights, the same in every pass."""
+        """Return the weights, the same in every epoch."""
         return _always(torch.ones_like(wide_counts(class_counts)))
 
 
@@ -56,7 +56,7 @@ class InverseFrequency(WeightingRule):
     """
 
     def bind(self, class_counts: Tensor) -> PassWeights:
-        """Return the weights, the same in every pass."""
+        """Return the weights, the same in every epoch."""
         return _always(_summing_to_n_classes(wide_counts(class_counts).reciprocal()))
 
 
@@ -83,7 +83,7 @@ class EffectiveNumber(WeightingRule):
         require_number(self, "beta", allowed="a number in [0, 1)", meets=lambda beta: 0 <= beta < 1)
 
     def bind(self, class_counts: Tensor) -> PassWeights:
-        """Return the weights, the same in every pass."""
+        """Return the weights, the same in every epoch."""
         log_beta = math.log1p(self.beta - 1) if self.beta > 0 else -math.inf
         # 1 - beta^n without cancellation; the factor 1 - beta is common to all classes
         return _always(_summing_to_n_classes(-1 / torch.expm1(wide_counts(class_counts) * log_beta)))
@@ -108,7 +108,7 @@ class Deferred(WeightingRule):
         require_count(self, "after")
 
     def bind(self, class_counts: Tensor) -> PassWeights:
-        """Return the weights of each pass."""
+        """Return the weights of each epoch."""
         early, late = NoWeighting().bind(class_counts), self.rule.bind(class_counts)
         return lambda number: early(number) if number <= self.after else late(number)
 

@@ -108,7 +108,7 @@ def comparison_csv(comparison: Comparison) -> str:
             spread = row.spread(metric)
             for name, value in {"mean": "mean", "sd": "sd", "min": "minimum", "max": "maximum"}.items():
                 record[f"{metric}_{name}"] = getattr(spread, value, None)
-        record |= {"passes": row.passes, "seconds": row.seconds, "members": row.n_members}
+        record |= {"epochs": row.epochs, "seconds": row.seconds, "members": row.n_members}
         for prefix, tests in families.items():
             test = tests.get(row.method)
             record |= {f"{prefix}{name}": getattr(test, value, None) for name, value in TEST_COLUMNS.items()}
@@ -177,7 +177,7 @@ def _tick(row: MethodRow, comparison: Comparison) -> str:
 
 
 def _heads() -> list[str]:
-    return ["rank", "method", "seeds", *TITLES.values(), "passes", "seconds", "members"]
+    return ["rank", "method", "seeds", *TITLES.values(), "epochs", "seconds", "members"]
 
 
 def _cells(row: MethodRow, comparison: Comparison) -> list[str]:
@@ -188,7 +188,7 @@ def _cells(row: MethodRow, comparison: Comparison) -> list[str]:
         _percent(row.spread(metric)) + (_marks(row.method, comparison) if metric == comparison.metric else "")
         for metric in TITLES
     ]
-    compute = [_amount(value) for value in (row.passes, row.seconds, row.n_members)]
+    compute = [_amount(value) for value in (row.epochs, row.seconds, row.n_members)]
     return ["-" if row.rank is None else str(row.rank), _one_line(row.method), seeds, *errors, *compute]
 
 
@@ -214,7 +214,7 @@ def _captions(comparison: Comparison) -> list[str]:
     finished = "" if all(row.n_done == n_seeds for row in comparison.rows) else "the finished ones of "
     spread = f"mean ± standard deviation over {finished}{n_seeds} seeds" if n_seeds > 1 else "of one seed"
     lines = [
-        f"Test errors in percent, {spread}, ranked by {metric}; passes, seconds and members are means over the same "
+        f"Test errors in percent, {spread}, ranked by {metric}; epochs, seconds and members are means over the same "
         "seeds."
     ]
     if any(row.n_done and row.rank is None for row in comparison.rows):

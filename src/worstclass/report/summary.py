@@ -98,7 +98,7 @@ def _facts(result: RunResult) -> list[str]:
     return [
         f"- data: {result.data}",
         f"- settings: {result.settings}",
-        f"- seed {result.seed}, gamma {result.gamma:.4f}, {result.epochs} passes, {result.seconds:.0f} seconds",
+        f"- seed {result.seed}, gamma {result.gamma:.4f}, {result.epochs} epochs, {result.seconds:.0f} seconds",
         f"- Python {result.provenance.python}, {versions}",
         f"- commit: {result.provenance.commit or 'unknown'}",
     ]

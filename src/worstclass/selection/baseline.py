@@ -13,15 +13,15 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from worstclass.data.labels import known_labels
 from worstclass.exceptions import ParameterError, WorstClassError
-from worstclass.labels import known_labels
 from worstclass.methods import build_method, find_method
 from worstclass.metrics import worst_class_error
 from worstclass.selection.rows import OWNER
 from worstclass.selection.search import Search
 
 #: options of a network's learner that a baseline of the same network does not take over
-NOT_SHARED = ("module", "loss", "head", "max_epochs", "start")
+NOT_SHARED = ("module", "loss", "head", "start")
 
 
 def observed_worst_error(baseline: Any, search: Search) -> float:

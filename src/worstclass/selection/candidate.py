@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from worstclass.boosting.booster import WorstClassBooster, edge_under
-from worstclass.boosting.callbacks import PassInfo
+from worstclass.boosting.callbacks import EpochInfo
 from worstclass.boosting.hedge import Hedge
 from worstclass.boosting.history import RoundRecord
 from worstclass.boosting.rounds import BoostingRun, Judge, Judged
@@ -23,7 +23,7 @@ from worstclass.selection.watch import Watch, resolve_after
 
 Theta = float | Mapping[Any, float]
 
-#: why a fit ended early, where passes or time were up
+#: why a fit ended early, where epochs or time were up
 BUDGET_SPENT = "the budget was spent"
 
 FEASIBLE, INFEASIBLE, ABANDONED, RUNNING = "feasible", "infeasible", "abandoned", "running"
@@ -41,9 +41,9 @@ class CandidateRecord:
         ``"abandoned"``: it was stopped before; what is said of it holds for the rounds it had. ``"running"`` while
         the search goes on, and where it was interrupted.
     rounds, planned_rounds : members, and T; more than T where rounds were added, fewer where it ended early.
-    passes : over the training sample, as a fit of its own would have counted them up to here. Fewer were made where
+    epochs : over the training sample, as a fit of its own would have counted them up to here. Fewer were made where
         candidates shared them.
-    seconds : time spent on it; that of shared passes is counted for the largest theta that shared them.
+    seconds : time spent on it; that of shared epochs is counted for the largest theta that shared them.
     worst_error, plain_error : on the validation rows, of the prefix that votes: the best for ``select_on`` so far, for
         ``"goal"`` and ``"best"`` among those that meet every floor, if any does; None before the first member.
     worst_class : the class of ``worst_error``.
@@ -56,7 +56,7 @@ class CandidateRecord:
     status: str
     rounds: int
     planned_rounds: int
-    passes: int
+    epochs: int
     seconds: float
     worst_error: float | None
     plain_error: float | None
@@ -80,7 +80,7 @@ class Candidate:
     ----------
     booster : a booster of this candidate's own, with its theta and a whole number as its seed.
     run : its fit, which has validation rows and has not begun its first round.
-    work : counts passes, for all candidates together.
+    work : counts epochs, for all candidates together.
     hopeless_after : as of ``select_theta``.
     floors_first : let the best prefix vote among those that meet every floor, if any does; else the best of all.
 
@@ -90,7 +90,7 @@ class Candidate:
     aside : why it was set aside, and waits; empty where it does not.
     abandoned : why it was stopped for good; empty where it was not.
     broken : what its network raised in the first round; None where nothing did.
-    stuck, lost_passes : whether it was set aside in the middle of a round, and the passes of rounds so dropped.
+    stuck, lost_passes : whether it was set aside in the middle of a round, and the epochs of rounds so dropped.
     validation, errors : validation counts of the prefix that votes, and the two errors they give, the one that chooses
         first. While there is no finished round, those of a first member whose round was dropped, or infinite ones.
     feasible : whether the vote after some round met every floor on the training rows.
@@ -111,7 +111,7 @@ class Candidate:
         self.run = run
         self.training = CountedTraining(self.run.training, work)
         self.run.training = self.training
-        self.run.on_pass = self._on_pass
+        self.run.on_epoch_end = self._on_pass
         self.ended = self.stuck = self.feasible = self.bound_met = False
         self.aside = self.abandoned = ""
         self.broken: ModuleError | None = None
@@ -134,7 +134,7 @@ class Candidate:
         for good; in a later one it ends the fit, with the rounds that are finished.
         """
         meter = self.run.meter
-        before = meter.passes, meter.seconds
+        before = meter.epochs, meter.seconds
         meter.go_on()
         try:
             with warnings.catch_warnings():
@@ -181,7 +181,7 @@ class Candidate:
 
     def conclude(self) -> WorstClassBooster:
         """Return the booster, fitted with what was run."""
-        self.run.on_pass = None
+        self.run.on_epoch_end = None
         self.booster._conclude(self.run)
         if self.booster.n_members_used_ != self._n_used:
             self.booster.n_members_used_ = self._n_used
@@ -195,8 +195,8 @@ class Candidate:
         if not self.training.forgets or self.n_rounds >= run.plan.n_rounds or run.meter.max_seconds is not None:
             return None
         w, watch, totals = self._hedge.weights, self._new_watch(), run.labels.totals
-        meter = Meter(run.meter.max_passes)
-        meter.passes = run.meter.passes
+        meter = Meter(run.meter.max_epochs)
+        meter.epochs = run.meter.epochs
         if run.members and meter.spent:
             return None
 
@@ -213,9 +213,9 @@ class Candidate:
         return len(self.run.history)
 
     @property
-    def passes(self) -> int:
+    def epochs(self) -> int:
         """Passes that a fit of its own would have made so far, those of a round that was dropped included."""
-        return self.run.meter.passes + self.lost_passes
+        return self.run.meter.epochs + self.lost_passes
 
     @property
     def rank(self) -> tuple[float, float, bool, float]:
@@ -242,7 +242,7 @@ class Candidate:
             status=self._status,
             rounds=self.n_rounds,
             planned_rounds=self.run.plan.n_rounds,
-            passes=self.passes,
+            epochs=self.epochs,
             seconds=self.run.meter.seconds + self._lost_seconds + self.training.seconds,
             worst_error=None if counts is None else counts.worst_error,
             plain_error=None if counts is None else counts.plain_error,
@@ -286,7 +286,7 @@ class Candidate:
     def _new_watch(self) -> Watch:
         return Watch(self.run.plan.theta, self._after)
 
-    def _on_pass(self, info: PassInfo) -> None:
+    def _on_pass(self, info: EpochInfo) -> None:
         if info.epoch == 1:
             self._watch = self._new_watch()
         if info.phase == "boost" and self._watch.stuck(info.edge, info.member_errors):
@@ -294,12 +294,12 @@ class Candidate:
 
     def _set_stuck_round_aside(self, passes_before: int, seconds_before: float) -> None:
         meter = self.run.meter
-        lost = meter.passes - passes_before
+        lost = meter.epochs - passes_before
         self.lost_passes += lost
         self._lost_seconds += meter.seconds - seconds_before
         meter.set_back(passes_before, seconds_before)
         self.stuck = True
-        self.aside = f"round {self.run.next_round} was stuck after {lost} passes"
+        self.aside = f"round {self.run.next_round} was stuck after {lost} epochs"
         member, validation = self.training.best_member, self.run.validation
         if not self.run.members and member is not None and validation is not None:
             inputs, labels = validation

@@ -22,9 +22,9 @@ import numpy as np
 from worstclass.boosting.base import is_count
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
+from worstclass.data.labels import training_labels
 from worstclass.exceptions import DataError, ParameterError, WorstClassWarning
 from worstclass.floors import Floors
-from worstclass.labels import training_labels
 from worstclass.selection.prefixes import meets, prefix_meeting
 
 OWNER = "nearest_feasible_floors"
@@ -45,7 +45,7 @@ class BlockedFloor:
     accuracy : training accuracy of the class in the vote that was fitted at the floors asked for.
     rows_short : how many more of its training rows would have had to be right.
     floor : its floor among the nearest feasible ones.
-    edge_accuracy : its training accuracy in the best pass of the round that could not reach its edge, where that class
+    edge_accuracy : its training accuracy in the best epoch of the round that could not reach its edge, where that class
         was one of those that blocked it; else None.
     """
 
@@ -156,7 +156,7 @@ def nearest_feasible_floors(
     ({0: 0.8, 1: 0.55, 2: 0.75}, True)
     """
     booster = getattr(fitted, "booster", fitted)
-    if not isinstance(booster, WorstClassBooster) or not hasattr(booster, "members_"):
+    if not isinstance(booster, WorstClassBooster) or not hasattr(booster, "estimators_"):
         allowed = "a fitted WorstClassBooster, or a WeakLearningError or ThetaSelection that carries one"
         raise ParameterError("fitted", OWNER, allowed=allowed, got=fitted)
     check_steps(resolution, max_fits, owner=OWNER)

@@ -1,11 +1,11 @@
 """The grid, at the price of a few fits: candidates run side by side, and not all of them to their end.
 
-All candidates make their rounds in step, the largest theta first, and share the passes that they have in common
+All candidates make their rounds in step, the largest theta first, and share the epochs that they have in common
 (``shared.py``). A candidate's score is the least validation error of its prefixes so far, so it can only fall (that of
 a first member whose round was dropped is provisional). Then:
 
 - *Stuck rounds wait.* A round in which neither the edge nor the nearness to the floors rises any more is dropped, and
-  its candidate is set aside with the rounds it has. So is a candidate whose passes run to four times those of the
+  its candidate is set aside with the rounds it has. So is a candidate whose epochs run to four times those of the
   next smaller theta: it is about to become infeasible, and would eat up what the others need.
 - *The clearly worse go.* From three eighths of T on, a candidate goes whose score is worse than the best by more than
   three standard errors of its own.
@@ -30,7 +30,7 @@ LOOKS = 8
 FIRST_CUT = 3
 #: standard errors that make a candidate clearly worse
 CLEARLY = 3.0
-#: a candidate waits when its passes are this many times those of the next smaller theta
+#: a candidate waits when its epochs are this many times those of the next smaller theta
 SLOW = 4.0
 #: candidates whose way to the end is paid for before others go on
 FINALISTS = 2
@@ -47,13 +47,13 @@ class SelectionEvent:
     kind : ``"leading"`` (a look at the scores; the record is the best candidate's), ``"ended"``, ``"set aside"``,
         ``"resumed"`` or ``"abandoned"``.
     record : the candidate, as it stands.
-    passes : made so far, by all candidates together.
+    epochs : made so far, by all candidates together.
     n_running : candidates that are still running.
     """
 
     kind: str
     record: CandidateRecord
-    passes: int
+    epochs: int
     n_running: int
 
 
@@ -66,7 +66,7 @@ class Race:
     Parameters
     ----------
     candidates : one for each theta.
-    work : what counts their passes.
+    work : what counts their epochs.
     cost_limit : what all may cost together, in fits at the largest feasible theta; None runs all to their end.
     tell : is told of what happens.
     """
@@ -117,8 +117,8 @@ class Race:
         if len(running) < 2 or self._round < 3:
             return
         slow, other = running[0], running[1]
-        if slow.passes > SLOW * other.passes and slow.passes > self._planned_rounds / 2:
-            self._set_aside(slow, f"its {slow.passes} passes are more than {SLOW:g} times those of the next theta")
+        if slow.epochs > SLOW * other.epochs and slow.epochs > self._planned_rounds / 2:
+            self._set_aside(slow, f"its {slow.epochs} epochs are more than {SLOW:g} times those of the next theta")
 
     def _cut(self, look: int, limit: float) -> None:
         best = self._best
@@ -140,14 +140,14 @@ class Race:
         """Estimate what it costs to run all to the next look, and from there the best of them to their end."""
         soon = [min(self._every * self._pace(candidate), self._to_come(candidate)) for candidate in running]
         later = [self._to_come(candidate) - first for candidate, first in zip(running[:n_kept], soon, strict=False)]
-        shared = self._work.passes / sum(candidate.passes for candidate in self._candidates)
-        return self._work.passes + shared * (sum(soon) + sum(later)) + (self._to_come(best) if best.aside else 0)
+        shared = self._work.epochs / sum(candidate.epochs for candidate in self._candidates)
+        return self._work.epochs + shared * (sum(soon) + sum(later)) + (self._to_come(best) if best.aside else 0)
 
     @property
     def _one_fit(self) -> float:
-        """Estimate the passes of one fit at the largest theta that is feasible or may still turn out to be."""
+        """Estimate the epochs of one fit at the largest theta that is feasible or may still turn out to be."""
         hardest = self._running[0]
-        return max(hardest.passes + self._to_come(hardest), self._reference)
+        return max(hardest.epochs + self._to_come(hardest), self._reference)
 
     def _settle(self) -> Candidate:
         """Run the best to its end, and those set aside as far as the budget goes."""
@@ -176,17 +176,17 @@ class Race:
                     self._abandon(candidate, why[candidate.theta])
 
     def _affordable(self, candidate: Candidate) -> bool:
-        return self._limit is None or self._work.passes + self._to_come(candidate) <= self._limit * self._reference
+        return self._limit is None or self._work.epochs + self._to_come(candidate) <= self._limit * self._reference
 
     @property
     def _reference(self) -> float:
         """Passes of the fit at the largest theta known to be feasible, in all of its rounds; 0 where none is."""
         feasible = [candidate for candidate in self._candidates if candidate.ended and candidate.feasible]
-        whole = [candidate.passes for candidate in feasible if candidate.n_rounds >= self._planned_rounds]
-        return whole[0] if whole else max((candidate.passes for candidate in feasible), default=0)
+        whole = [candidate.epochs for candidate in feasible if candidate.n_rounds >= self._planned_rounds]
+        return whole[0] if whole else max((candidate.epochs for candidate in feasible), default=0)
 
     def _to_come(self, candidate: Candidate) -> float:
-        """Estimate the passes that a candidate still has to make."""
+        """Estimate the epochs that a candidate still has to make."""
         if candidate.stuck:  # most likely its round fails once more, after all of its patience
             return candidate.run.patience + candidate.lost_passes
         return self._pace(candidate) * max(0, self._planned_rounds - candidate.n_rounds)
@@ -195,7 +195,7 @@ class Race:
         """Passes a round: of all rounds so far, or of the last where those are slower."""
         epochs = [record.epochs for record in candidate.run.history]
         recent = epochs[-self._every :]
-        return max(sum(part) / len(part) for part in (epochs, recent)) if epochs else float(candidate.passes)
+        return max(sum(part) / len(part) for part in (epochs, recent)) if epochs else float(candidate.epochs)
 
     @property
     def _running(self) -> list[Candidate]:
@@ -219,7 +219,7 @@ class Race:
 
     def _tell(self, kind: str, candidate: Candidate) -> None:
         if self._tell_of is not None:
-            self._tell_of(SelectionEvent(kind, candidate.record, self._work.passes, len(self._running)))
+            self._tell_of(SelectionEvent(kind, candidate.record, self._work.epochs, len(self._running)))
 
 
 def _same_round(one: Candidate, other: Candidate) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from worstclass._checks import OTHERS
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.per_class import OTHERS
 from worstclass.selection.candidate import BUDGET_SPENT, CandidateRecord
 from worstclass.selection.nearest import FeasibleFloors
 
@@ -36,7 +36,7 @@ class ThetaSelection:
     select_on : the validation error that chose, of the ``"worst"`` class or the ``"average"`` over all rows.
     chosen_by : which rows chose. They must not certify: the booster remembers them, and ``certify`` refuses them.
     n_train : rows that trained.
-    passes : over the training rows, made by all candidates together.
+    epochs : over the training rows, made by all candidates together.
     seconds : time the whole search took.
     observed_error : the baseline's worst-class validation error; None without one.
     nearest : for a goal that is infeasible, what blocks it and the nearest feasible floors; else None.
@@ -52,7 +52,7 @@ class ThetaSelection:
     select_on: str
     chosen_by: str
     n_train: int
-    passes: int
+    epochs: int
     seconds: float
     observed_error: float | None = None
     nearest: FeasibleFloors | None = None
@@ -74,7 +74,7 @@ class ThetaSelection:
             "select_on": self.select_on,
             "chosen_by": self.chosen_by,
             "n_train": self.n_train,
-            "passes": self.passes,
+            "epochs": self.epochs,
             "seconds": self.seconds,
             "observed_error": self.observed_error,
             "bound_met": self.booster.bound_met_,
@@ -96,7 +96,7 @@ class ThetaSelection:
             lines += [str(self.nearest)]
         else:
             lines.append(self._sentence)
-        lines.append(f"{self.passes:,} passes in all. Chosen by {self.chosen_by}. {_NEVER}")
+        lines.append(f"{self.epochs:,} epochs in all. Chosen by {self.chosen_by}. {_NEVER}")
         return "\n".join(lines)
 
     @property
@@ -114,7 +114,7 @@ class ThetaSelection:
 def _table(records: Sequence[CandidateRecord], chosen: Any) -> list[str]:
     names = [short_theta(record.theta) for record in records]
     width = max(len(name) for name in ["theta     ", *names])
-    head = f"  {'theta':<{width}}  {'status':<10}  {'rounds':>9}  {'passes':>8}  {'worst':>7}  {'all rows':>8}  bound"
+    head = f"  {'theta':<{width}}  {'status':<10}  {'rounds':>9}  {'epochs':>8}  {'worst':>7}  {'all rows':>8}  bound"
     lines = [
         f"{'*' if record.theta == chosen else ' '} {name:<{width}}  {_line(record)}"
         for name, record in zip(names, records, strict=True)
@@ -125,7 +125,7 @@ def _table(records: Sequence[CandidateRecord], chosen: Any) -> list[str]:
 def _line(record: CandidateRecord) -> str:
     worst, plain = ("-" if value is None else f"{value:.1%}" for value in (record.worst_error, record.plain_error))
     line = (
-        f"{record.status:<10}  {record.rounds:>4}/{record.planned_rounds:<4}  {record.passes:>8,}  {worst:>7}  "
+        f"{record.status:<10}  {record.rounds:>4}/{record.planned_rounds:<4}  {record.epochs:>8,}  {worst:>7}  "
         f"{plain:>8}  {'met' if record.bound_met else 'missed'}"
     )
     return f"{line}  ({record.why})" if record.why else line

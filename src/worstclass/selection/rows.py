@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from worstclass.data.labels import Labels, known_labels, training_labels
 from worstclass.data.map_style import is_map_dataset
+from worstclass.data.seen_rows import is_reuse, n_shared
 from worstclass.data.splits import make_splits, take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning
-from worstclass.fingerprints import is_reuse, n_shared
-from worstclass.labels import Labels, known_labels, training_labels
 
 OWNER = "select_theta"
 

@@ -67,7 +67,7 @@ class Search:
     def news(self, kind: str, candidate: Candidate) -> None:
         """Tell of a candidate that runs alone."""
         if self.tell is not None:
-            self.tell(SelectionEvent(kind, candidate.record, self.work.passes, 0))
+            self.tell(SelectionEvent(kind, candidate.record, self.work.epochs, 0))
 
     def _bound(self, theta: Theta) -> tuple[WorstClassBooster, Bound]:
         """Return a booster at one theta, bound to the rows: once for all where no round depends on those before."""

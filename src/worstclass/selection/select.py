@@ -60,7 +60,7 @@ def select_theta(
 
     Parameters
     ----------
-    booster : what to fit; its theta is not looked at, and it is left as it is. Its budgets (``max_total_epochs``,
+    booster : what to fit; its theta is not looked at, and it is left as it is. Its budgets (``max_epochs``,
         ``max_seconds``) hold for each fit. Its callbacks are not told of the search.
     X, y : rows to train on.
     X_val, y_val : validation rows, of every class. Where there are none, ``val_share`` of every class of X is cut off.
@@ -83,10 +83,10 @@ def select_theta(
         by default 0.01.
     max_fits : refits of ``"goal"`` in search of the nearest feasible floors.
     full : run every candidate of a grid to its end, whatever it costs.
-    cost_limit : what a grid may cost, as a multiple of one fit at the largest feasible theta, in passes. Candidates
+    cost_limit : what a grid may cost, as a multiple of one fit at the largest feasible theta, in epochs. Candidates
         that are worse than others are abandoned to keep to it. It is aimed at and not guaranteed: costs to come are
         estimated.
-    hopeless_after : passes without any progress after which a round is set aside; ``"auto"`` is a tenth of the
+    hopeless_after : epochs without any progress after which a round is set aside; ``"auto"`` is a tenth of the
         booster's patience and at least 10, None never. The round of a candidate that is then chosen is trained to
         its end all the same, except for ``"best"``, which takes a theta with such a round for infeasible.
     random_state : seed of the cut, and of the fits where the booster has no whole number for its own.
@@ -153,7 +153,7 @@ def _selection(search: Search, way: str, found: Found, started: float, *, interr
         select_on=search.select_on,
         chosen_by=search.rows.origin,
         n_train=search.rows.n_train,
-        passes=search.work.passes,
+        epochs=search.work.epochs,
         seconds=time.perf_counter() - started,
         observed_error=search.observed_error,
         nearest=found.nearest,

@@ -1,8 +1,9 @@
 """Trainings that several candidates have in common are made once.
 
-A member depends on the weights of the rows and on the seed of its round, not on theta: theta only says after which pass
-the round ends. So candidates whose next round has the same weights and the same seed, as all have in round 1, and many
-have for longer, look at the passes of one training. Each gets the member that it would have got alone, bit for bit.
+A member depends on the weights of the rows and on the seed of its round, not on theta: theta only says after which
+epoch the round ends. So candidates whose next round has the same weights and the same seed, as all have in round 1, and
+many have for longer, look at the epochs of one training. Each gets the member that it would have got alone, bit for
+bit.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._typing import FloatArray
 from worstclass.boosting.rounds import Judge
 from worstclass.exceptions import ModuleError
-from worstclass.learners.base import FloatArray, Member, Pass, Stop, Trained, Training, Verdict
+from worstclass.learners.base import Epoch, Member, Stop, Trained, Training, Verdict
 from worstclass.selection.watch import Watch
 
 
 class Work:
-    """Counts the passes that are really made, and makes those that candidates share."""
+    """Counts the epochs that are really made, and makes those that candidates share."""
 
     def __init__(self) -> None:
-        self.passes = 0
+        self.epochs = 0
 
     def prepare(self, requests: Iterable[Request | None]) -> None:
         """Train once for every group of requests that ask for the same; None asks for nothing that can be shared."""
@@ -41,8 +43,8 @@ class Work:
         shown: list[npt.NDArray[np.int16]] = []
         looking = list(group)
 
-        def stop(done: Pass) -> Verdict:
-            self.passes += 1
+        def stop(done: Epoch) -> Verdict:
+            self.epochs += 1
             shown.append(done.predictions.astype(np.int16))
             for request in list(looking):
                 if request.look(done, len(shown)):
@@ -62,7 +64,7 @@ class Work:
 
 @dataclass(eq=False)
 class Request:
-    """The next round of a candidate: what it trains with, and who judges its passes."""
+    """The next round of a candidate: what it trains with, and who judges its epochs."""
 
     training: CountedTraining
     weight: FloatArray
@@ -75,11 +77,11 @@ class Request:
 
     @property
     def key(self) -> tuple[int, bytes]:
-        """What decides the passes: the seed and the weights."""
+        """What decides the epochs: the seed and the weights."""
         return self.seed, self.weight.tobytes()
 
-    def look(self, done: Pass, number: int) -> bool:
-        """Judge a pass; remember it where it is the best so far; return True when no more are wanted."""
+    def look(self, done: Epoch, number: int) -> bool:
+        """Judge an epoch; remember it where it is the best so far; return True when no more are wanted."""
         verdict = self.judge(done)
         self.n_passes = number
         if verdict in (Verdict.KEEP, Verdict.DONE):
@@ -95,11 +97,11 @@ class Prepared:
     shown: list[npt.NDArray[np.int16]]
 
     def replay(self, stop: Stop) -> Trained:
-        """Show the passes; return the member that the judge's verdicts ask for."""
+        """Show the epochs; return the member that the judge's verdicts ask for."""
         member, best = self.request.member, 0
         assert member is not None
         for number, predictions in enumerate(self.shown[: self.request.n_passes], start=1):
-            verdict = stop(Pass(predictions.astype(np.int64), member.predict, lambda: member))
+            verdict = stop(Epoch(predictions.astype(np.int64), member.predict, lambda: member))
             if verdict in (Verdict.KEEP, Verdict.DONE):
                 best = number
         assert best == self.request.best, "the judge of a round and the one that was asked before must agree"
@@ -107,7 +109,7 @@ class Prepared:
 
 
 class CountedTraining(Training):
-    """A training whose passes are counted, and which takes those that were prepared for it.
+    """A training whose epochs are counted, and which takes those that were prepared for it.
 
     Attributes
     ----------
@@ -125,9 +127,9 @@ class CountedTraining(Training):
         self._work = work
 
     @property
-    def steps_per_pass(self) -> int:
-        """Steps of an optimizer in one pass over the sample."""
-        return self.inner.steps_per_pass
+    def steps_per_epoch(self) -> int:
+        """Steps of an optimizer in one epoch over the sample."""
+        return self.inner.steps_per_epoch
 
     @property
     def forgets(self) -> bool:
@@ -135,15 +137,15 @@ class CountedTraining(Training):
         return self.inner.forgets
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
-        """Train one member, or take the passes that were made already."""
+        """Train one member, or take the epochs that were made already."""
         prepared, self.prepared = self.prepared, None
         if prepared is not None and prepared.request.key == (seed, sample_weight.tobytes()):
             self.best_member = prepared.request.member
             return prepared.replay(stop)
         self.best_member = None
 
-        def counted(done: Pass) -> Verdict:
-            self._work.passes += 1
+        def counted(done: Epoch) -> Verdict:
+            self._work.epochs += 1
             verdict = stop(done)
             if verdict in (Verdict.KEEP, Verdict.DONE):
                 self.best_member = done.member

@@ -15,7 +15,7 @@ class Watch:
     Parameters
     ----------
     floors : the floor of each class.
-    after : passes without progress; None never calls a round stuck.
+    after : epochs without progress; None never calls a round stuck.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Watch:
         self.is_stuck = False
 
     def stuck(self, edge: float, errors: Sequence[float]) -> bool:
-        """Look at one pass: its edge, and the error of each class on the training rows."""
+        """Look at one epoch: its edge, and the error of each class on the training rows."""
         progress = False
         for place, value in enumerate((edge, self._nearness(errors))):
             if value > self._best[place]:
@@ -48,7 +48,7 @@ class Watch:
 
 
 def resolve_after(hopeless_after: int | str | None, patience: int) -> int | None:
-    """Read ``hopeless_after``: a number of passes, None, or ``"auto"``, a tenth of ``patience`` and at least 10.
+    """Read ``hopeless_after``: a number of epochs, None, or ``"auto"``, a tenth of ``patience`` and at least 10.
 
     Examples
     --------

@@ -6,13 +6,14 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from worstclass._typing import IntArray
 from worstclass.data.facts import DataFile, Download, NamedDataset
 from worstclass.data.formats.cifar import IMAGE_SHAPE, binary_records, read_batches
 from worstclass.data.formats.undecoded import Labels, Undecoded
 from worstclass.data.imbalance import profile_counts, thin
 from worstclass.data.named.official import THIN_TEST, THIN_TRAINING, VALIDATION_SHARE, load_official
 from worstclass.data.splits import Splits
-from worstclass.data.stratified import IntArray, generator
+from worstclass.data.stratified import generator
 from worstclass.data.trees import FileTree
 
 _TEN = "airplane automobile bird cat deer dog frog horse ship truck"

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from worstclass._typing import IntArray
 from worstclass.data.decoded import DecodedPart, decoded
 from worstclass.data.facts import NamedDataset
 from worstclass.data.formats.undecoded import Labels
 from worstclass.data.locate import Found, find
 from worstclass.data.splits import Part, Splits, take_rows
-from worstclass.data.stratified import IntArray, check_shares, cut, generator, share_of
+from worstclass.data.stratified import check_shares, cut, generator, share_of
 from worstclass.data.trees import Stamp
 
 # what a seed is used for; a number, once given, stays

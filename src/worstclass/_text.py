@@ -1,0 +1,40 @@
+"""Text tables, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:
+    r"""Align cells in columns, two spaces apart; return one line for the head and one a row.
+
+    Parameters
+    ----------
+    head : titles of the columns.
+    rows : cells, as many in each row as there are titles.
+    left : columns that are aligned to the left; the others are aligned to the right and at least 7 wide.
+
+    Examples
+    --------
+    >>> print("\n".join(text_table(["class", "error"], [["benign", "1.5%"], ["malignant", "40.0%"]])))
+    class        error
+    benign        1.5%
+    malignant    40.0%
+    """
+    lines = [list(head), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    widths = [width if column in left else max(width, 7) for column, width in enumerate(widths)]
+
+    def aligned(line: list[str]) -> str:
+        cells = [
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        return "  ".join(cells).rstrip()
+
+    return [aligned(line) for line in lines]
+
+
+def percent(rate: float | None, *, absent: str = "-") -> str:
+    """Write a rate in [0, 1] as a percentage with one decimal."""
+    return absent if rate is None else f"{rate:.1%}"

@@ -1,0 +1,140 @@
+"""Which pass of a network's training is kept: the one early-stopping rule of all single networks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from worstclass._typing import IntArray
+from worstclass.data.labels import Labels
+from worstclass.learners.base import Epoch, Inputs, Verdict
+from worstclass.learners.budget import Meter
+from worstclass.metrics import SELECTION, ClassCounts, count_correct
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """What is known after one epoch. Counts are in the order of ``classes_``.
+
+    Attributes
+    ----------
+    member : number of the network, from 1.
+    epoch : number of the epoch, from 1.
+    seconds : time since training of this network began.
+    correct, class_totals : training rows that the network has right, and all, by class.
+    val_correct, val_totals : the same for the validation rows; None where none were given.
+    """
+
+    member: int
+    epoch: int
+    seconds: float
+    correct: tuple[int, ...]
+    class_totals: tuple[int, ...]
+    val_correct: tuple[int, ...] | None = None
+    val_totals: tuple[int, ...] | None = None
+
+    @property
+    def training(self) -> ClassCounts:
+        """Counts on the training rows."""
+        return ClassCounts(np.array(self.correct), np.array(self.class_totals))
+
+    @property
+    def validation(self) -> ClassCounts | None:
+        """Counts on the validation rows."""
+        if self.val_correct is None or self.val_totals is None:
+            return None
+        return ClassCounts(np.array(self.val_correct), np.array(self.val_totals))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> EpochRecord:
+        """Rebuild a record from what ``to_dict`` gave, lists in place of tuples allowed."""
+        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**plain)
+
+
+class EpochChoice:
+    """Keeps the first of the best epochs by validation error, or by training error where there are no validation rows.
+
+    Parameters
+    ----------
+    labels : of the training rows.
+    validation : inputs and labels of the validation rows.
+    select_on : ``"worst"`` class or ``"average"``; among equals the other of the two decides.
+    max_epochs : epochs at the most.
+    patience : epochs without progress after which training ends; None trains to the end.
+    meter : a budget that several networks may share.
+    member : number of the network in the records.
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        validation: tuple[Inputs, Labels] | None,
+        *,
+        select_on: str,
+        max_epochs: int,
+        patience: int | None,
+        meter: Meter,
+        member: int = 1,
+    ) -> None:
+        self._labels = labels
+        self._validation = validation
+        self._errors = [SELECTION[select_on], *(error for name, error in SELECTION.items() if name != select_on)]
+        self._max_epochs = max_epochs
+        self._patience = patience
+        self._meter = meter
+        self._member = member
+        self._time = Meter()
+        self.records: list[EpochRecord] = []
+        self.best: EpochRecord | None = None
+
+    def __call__(self, done: Epoch) -> Verdict:
+        """Write an epoch down, and say whether it is kept and whether training goes on."""
+        self._meter.count()
+        record = self._record(done)
+        self.records.append(record)
+        better = self.best is None or self._rank(record) < self._rank(self.best)
+        if better:
+            self.best = record
+        if self._over:
+            return Verdict.DONE if better else Verdict.GIVE_UP
+        return Verdict.KEEP if better else Verdict.GO_ON
+
+    @property
+    def _over(self) -> bool:
+        assert self.best is not None
+        epoch = len(self.records)
+        stuck = self._patience is not None and epoch - self.best.epoch >= self._patience
+        return stuck or epoch >= self._max_epochs or self._meter.spent
+
+    def _rank(self, record: EpochRecord) -> tuple[float, ...]:
+        counts = record.training if record.validation is None else record.validation
+        return tuple(error(counts) for error in self._errors)
+
+    def _record(self, done: Epoch) -> EpochRecord:
+        validation: dict[str, tuple[int, ...]] = {}
+        if self._validation is not None:
+            inputs, labels = self._validation
+            validation = {
+                "val_correct": self._correct(done.ask(inputs), labels),
+                "val_totals": tuple(labels.totals.tolist()),
+            }
+        return EpochRecord(
+            member=self._member,
+            epoch=len(self.records) + 1,
+            seconds=self._time.seconds,
+            correct=self._correct(done.predictions, self._labels),
+            class_totals=tuple(self._labels.totals.tolist()),
+            **validation,
+        )
+
+    @staticmethod
+    def _correct(predictions: IntArray, labels: Labels) -> tuple[int, ...]:
+        return tuple(count_correct(labels.index, predictions, labels.n_classes).tolist())

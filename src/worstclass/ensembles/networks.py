@@ -1,0 +1,267 @@
+"""One network, or several independent ones, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from worstclass._checks import suggests_options
+from worstclass._typing import FloatArray
+from worstclass.boosting.hedge import n_rounds_for, resolve_gamma
+from worstclass.data.labels import Labels, training_labels
+from worstclass.ensembles.epochs import EpochChoice, EpochRecord
+from worstclass.exceptions import ParameterError, UnknownNameError
+from worstclass.learners import as_learner
+from worstclass.learners.base import Inputs, Training
+from worstclass.learners.budget import Meter, check_limits
+from worstclass.learners.estimator import LearnerClassifier
+from worstclass.learners.torch_learner import TorchLearner, TorchMember
+from worstclass.metrics import SELECTION, ClassReport
+from worstclass.randomness import SeedTree
+
+#: epochs of each network of an ensemble where no budget is set
+EPOCHS_EACH = 200
+
+
+class _Networks(LearnerClassifier):
+    """What one network and several have in common."""
+
+    max_epochs: int | None
+    patience: int | None
+    max_seconds: float | None
+    select_on: str
+    random_state: Any
+
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Train; keep the epoch whose error (``select_on``) is least on the validation rows.
+
+        Parameters
+        ----------
+        X : rows: an array, data frame or tensor, or a map-style torch ``Dataset``.
+        y : labels, strings or numbers; may be left out where X is a data set that has them.
+        X_val, y_val : validation rows. Without them the training rows choose.
+        """
+        with self._unchanged_if_refused():
+            self._check_parameters()
+            self.learner_ = as_learner(self.learner, owner=self._owner)
+            if not isinstance(self.learner_, TorchLearner):
+                raise ParameterError("learner", self._owner, allowed="a TorchLearner", got=self.learner)
+            rows = self._check_X(X, reset=True)
+            labels = training_labels(rows, y)
+            seeds = SeedTree.from_random_state(self.random_state, owner=self._owner)
+            training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
+            validation = self._validation(training.encoder, labels, X_val, y_val)
+            self._train(training, labels, validation, seeds)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, shape (n, K): the mean over the networks of the softmax."""
+        check_is_fitted(self, "estimators_")
+        inputs: Any = self.encoder_.encode(self._check_X(X, reset=False))
+        total = self.estimators_[0].probabilities(inputs)
+        for member in self.estimators_[1:]:
+            total += member.probabilities(inputs)
+        return total / len(self.estimators_)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most probable class; the first of equals."""
+        answers = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[answers])
+
+    @abstractmethod
+    def _shares(self, labels: Labels) -> list[int]:
+        """Return the epochs of each network."""
+
+    def _train(
+        self, training: Training, labels: Labels, validation: tuple[Inputs, Labels] | None, seeds: SeedTree
+    ) -> None:
+        meter = Meter(max_seconds=self.max_seconds)
+        members: list[TorchMember] = []
+        history: list[EpochRecord] = []
+        best: list[EpochRecord] = []
+        for number, epochs in enumerate(self._shares(labels), start=1):
+            if members and meter.spent:
+                break
+            choice = EpochChoice(
+                labels,
+                validation,
+                select_on=self.select_on,
+                max_epochs=epochs,
+                patience=self.patience,
+                meter=meter,
+                member=number,
+            )
+            trained = training.train(np.ones(len(labels.index)), choice, seeds.seed(1, number))
+            assert isinstance(trained.member, TorchMember)
+            assert choice.best is not None
+            members.append(trained.member)
+            history += choice.records
+            best.append(choice.best)
+        self.classes_ = labels.classes
+        self.encoder_ = training.encoder
+        self.estimators_ = members
+        self.history_: tuple[EpochRecord, ...] = tuple(history)
+        self.n_epochs_ = meter.epochs
+        self._conclude(best)
+
+    def _conclude(self, best: list[EpochRecord]) -> None:
+        """Set what only one kind of them has."""
+
+    def _check_parameters(self) -> None:
+        check_limits(self.max_epochs, self.max_seconds, owner=self._owner, epochs_name="max_epochs")
+        check_limits(self.patience, None, owner=self._owner, epochs_name="patience")
+        if self.select_on not in SELECTION:
+            raise UnknownNameError("select_on", self._owner, self.select_on, SELECTION)
+
+
+@suggests_options
+class NetworkClassifier(_Networks):
+    """One network trained with any loss, the epoch chosen on validation rows.
+
+    Parameters
+    ----------
+    learner : a ``TorchLearner``; its ``loss`` makes the method.
+    max_epochs : epochs over the training sample; None is no limit, which ``max_seconds`` or ``patience`` must then set.
+    patience : epochs without progress after which training ends; None trains to the end.
+    max_seconds : time after which training ends with the best epoch so far; None is no limit.
+    select_on : the error by which the epoch is chosen, of the ``"worst"`` class or the ``"average"`` over all rows.
+        Among equals the other one decides, then the earlier pass.
+    random_state : seed of everything random; the global generators are neither read nor changed.
+
+    Attributes
+    ----------
+    classes_ : the classes, sorted.
+    history_ : one ``EpochRecord`` an epoch.
+    best_epoch_ : the epoch that is used.
+    n_epochs_ : epochs over the training sample.
+    training_report_, validation_report_ : class-wise errors of that epoch; the latter None without validation rows.
+
+    Examples
+    --------
+    >>> from worstclass import TorchLearner, load_dataset
+    >>> splits = load_dataset("artificial-balanced", n_test=100)
+    >>> learner = TorchLearner("mlp", module_options={"hidden": (32,)}, loss="naive", lr=0.01)
+    >>> model = NetworkClassifier(learner, max_epochs=60, random_state=0).fit(splits.train.X, splits.train.y)
+    >>> model.n_epochs_, model.training_report_.worst_error < 0.5
+    (60, True)
+    """
+
+    def __init__(
+        self,
+        learner: Any,
+        *,
+        max_epochs: int | None = 200,
+        patience: int | None = None,
+        max_seconds: float | None = None,
+        select_on: str = "worst",
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.max_seconds = max_seconds
+        self.select_on = select_on
+        self.random_state = random_state
+
+    def _shares(self, labels: Labels) -> list[int]:
+        return [sys.maxsize if self.max_epochs is None else int(self.max_epochs)]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.max_epochs is None and self.max_seconds is None and self.patience is None:
+            allowed = "a positive whole number unless max_seconds or patience ends the training"
+            raise ParameterError("max_epochs", self._owner, allowed=allowed, got=None)
+
+    def _conclude(self, best: list[EpochRecord]) -> None:
+        names = self.classes_.tolist()
+        self.best_epoch_ = best[0].epoch
+        self.training_report_ = ClassReport.from_counts(best[0].training, names)
+        validation = best[0].validation
+        self.validation_report_ = None if validation is None else ClassReport.from_counts(validation, names)
+
+
+@suggests_options
+class DeepEnsemble(_Networks):
+    """Independent networks, each from its own random start; their mean probability answers.
+
+    Parameters
+    ----------
+    learner : a ``TorchLearner`` with ``start="fresh"``.
+    n_members : number of networks. ``"auto"``: as many as ``WorstClassBooster`` has rounds for the same classes and
+        ``gamma``, and at most one for each epoch of the budget.
+    gamma : what ``"auto"`` reckons with.
+    max_epochs : epochs over the training sample of all networks together, shared out equally. None: 200 for each.
+    patience, max_seconds, select_on, random_state : as of ``NetworkClassifier``, the first and third for each network.
+
+    Attributes
+    ----------
+    classes_, history_, n_epochs_ : as of ``NetworkClassifier``.
+    estimators_ : the networks; fewer than ``n_members`` where ``max_seconds`` was spent before.
+
+    References
+    ----------
+    Lakshminarayanan, Pritzel and Blundell, "Simple and Scalable Predictive Uncertainty Estimation using Deep
+    Ensembles", NeurIPS 2017.
+    """
+
+    def __init__(
+        self,
+        learner: Any,
+        *,
+        n_members: int | str = "auto",
+        gamma: float | str = "auto",
+        max_epochs: int | None = None,
+        patience: int | None = None,
+        max_seconds: float | None = None,
+        select_on: str = "worst",
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.n_members = n_members
+        self.gamma = gamma
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.max_seconds = max_seconds
+        self.select_on = select_on
+        self.random_state = random_state
+
+    def _shares(self, labels: Labels) -> list[int]:
+        n_members = self._rounds(labels.n_classes) if self.n_members == "auto" else int(self.n_members)
+        if self.max_epochs is None:
+            return [EPOCHS_EACH] * n_members
+        if self.n_members == "auto":
+            n_members = min(n_members, self.max_epochs)
+        least, rest = divmod(self.max_epochs, n_members)
+        return [least + (number < rest) for number in range(n_members)]
+
+    def _rounds(self, n_classes: int) -> int:
+        return n_rounds_for(resolve_gamma(self.gamma, n_classes, owner=self._owner), n_classes)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.n_members != "auto":
+            if (
+                not isinstance(self.n_members, int | np.integer)
+                or isinstance(self.n_members, bool)
+                or self.n_members < 1
+            ):
+                allowed = "a positive whole number or 'auto'"
+                raise ParameterError("n_members", self._owner, allowed=allowed, got=self.n_members)
+            if self.max_epochs is not None and self.max_epochs < self.n_members:
+                raise ParameterError(
+                    "max_epochs",
+                    self._owner,
+                    allowed=f"at least one epoch for each of the {self.n_members} networks",
+                    got=self.max_epochs,
+                    hint="Raise it, or lower n_members.",
+                )
+        start = getattr(self.learner, "start", "fresh")
+        if start != "fresh":
+            raise ParameterError(
+                "learner", self._owner, allowed="one with start='fresh': the networks are independent", got=start
+            )

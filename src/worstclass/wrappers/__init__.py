@@ -1,0 +1,1 @@
+"""What wraps any classifier: decision offsets for the worst class, and abstaining."""
