@@ -58,11 +58,19 @@ def test_weights_edges_and_regret_of_three_rounds_by_hand():
 def test_a_member_at_exactly_theta_meets_the_floor_but_a_vote_there_misses_the_bound():
     half = wrong_on(0, 1)  # class 0: 2 of 4 right, exactly theta
     with pytest.warns(UnmetBoundWarning, match="misses the training bound for 0"):
-        model = booster([[half]], n_rounds=1).fit(X, Y)
+        model = booster([[half]], n_rounds=3, extend=False).fit(X, Y)
     assert model.history_[0].feedback == (1, 1, 1)
     assert not model.bound_met_
     assert model.shortfall_ == {0: 1}
     assert model.training_report_.worst_error == 0.5
+
+
+def test_the_member_of_a_single_round_is_the_vote_and_must_meet_the_strict_bound():
+    half, better = wrong_on(0, 1), wrong_on(0)  # class 0: 2 and 3 of 4 right, theta 0.5
+    model = booster([[half, better]], n_rounds=1, gamma=0.5).fit(X, Y)
+    assert model.history_[0].epochs == 2
+    assert model.bound_met_
+    assert model.training_report_.worst_error == 0.25
 
 
 def test_rows_weigh_their_class_weight_over_the_class_size():
@@ -133,7 +141,7 @@ class TestUnmetEdge:
         np.testing.assert_array_equal(error.booster.predict(X), self.good)
 
     def test_a_first_round_that_fails_leaves_a_usable_model(self):
-        with pytest.warns(UnmetEdgeWarning, match="Its member alone is kept"), pytest.warns(UnmetBoundWarning):
+        with pytest.warns(UnmetEdgeWarning, match="Its member is kept"), pytest.warns(UnmetBoundWarning):
             model = booster([[wrong_on(*range(12)), self.bad, wrong_on(*range(12))]], n_rounds=5).fit(X, Y)
         assert [record.phase for record in model.history_] == ["unmet"]
         np.testing.assert_array_equal(model.predict(X), self.bad)  # the best pass, not the last
@@ -213,8 +221,8 @@ class TestExtension:
 
     def test_an_added_member_is_trained_on_until_it_mends_enough(self):
         # class 0 needs rows 1 to 3 back; the first pass of the added round reaches the edge with only one of them
-        passes = [wrong_on(1, 2), wrong_on(1), RIGHT, wrong_on(1)]
-        model = quietly(booster([*self.outvoted, passes], extend=1, patience=1000), X, Y)
+        epochs = [wrong_on(1, 2), wrong_on(1), RIGHT, wrong_on(1)]
+        model = quietly(booster([*self.outvoted, epochs], extend=1, patience=1000), X, Y)
         assert model.history_[3].epochs == 3
         weight = model.learner_.training_.sample_weights[3]
         w = np.array(model.history_[3].class_weight)
@@ -223,8 +231,8 @@ class TestExtension:
         assert model.history_[3].member_correct == (4, 4, 4)
 
     def test_once_the_edge_is_reached_mending_has_a_tenth_of_the_patience(self):
-        passes = [wrong_on(1, 2, 3), wrong_on(1, 2), *[wrong_on(1, 2, 3)] * 30]
-        model = quietly(booster([*self.outvoted, passes], extend=1, patience=50), X, Y)
+        epochs = [wrong_on(1, 2, 3), wrong_on(1, 2), *[wrong_on(1, 2, 3)] * 30]
+        model = quietly(booster([*self.outvoted, epochs], extend=1, patience=50), X, Y)
         assert model.history_[3].epochs == 6  # reached by the second pass, which is the first of five
         assert model.history_[3].member_correct == (2, 4, 4)  # the pass that mended most is the one that votes
 
@@ -331,7 +339,7 @@ def test_permuting_the_classes_permutes_the_results():
     script = [[np.where(rng.random(12) < 0.25, rng.integers(0, 3, 12), Y)] for _ in range(6)]
     new_name = np.array([2, 0, 1])
     plain = quietly(booster(script, theta=0.25, n_rounds=6, gamma=0.05), X, Y)
-    renamed_script = [[new_name[answers] for answers in passes] for passes in script]
+    renamed_script = [[new_name[answers] for answers in epochs] for epochs in script]
     renamed = quietly(booster(renamed_script, theta=0.25, n_rounds=6, gamma=0.05), X, new_name[Y])
     assert len(plain.estimators_) == len(renamed.estimators_) > 1
     np.testing.assert_array_equal(new_name[plain.predict(X)], renamed.predict(X))

@@ -1,4 +1,4 @@
-"""Budgets: passes and time are counted, spent and told of, and what was finished before is kept."""
+"""Budgets: epochs and time are counted, spent and told of, and what was finished before is kept."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fitted(model, *data):
 
 
 class Clock:
-    """Time that passes only when told to."""
+    """Time that epochs only when told to."""
 
     now = 0.0
 
@@ -133,18 +133,18 @@ class TestMeter:
         assert str(meter) == "3 seconds"
         for _ in range(1200):
             meter.count()
-        assert str(meter) == "1,200 passes"
+        assert str(meter) == "1,200 epochs"
 
     @pytest.mark.parametrize(
-        ("limits", "text"), [({"max_epochs": 7}, "7 passes"), ({"max_seconds": 0.25}, "0.25 seconds"), ({}, "any size")]
+        ("limits", "text"), [({"max_epochs": 7}, "7 epochs"), ({"max_seconds": 0.25}, "0.25 seconds"), ({}, "any size")]
     )
     def test_a_meter_can_always_be_named(self, limits, text):
         assert str(Meter(**limits)) == text
 
-    @pytest.mark.parametrize("passes", [None, 1, np.int64(3)])
+    @pytest.mark.parametrize("epochs", [None, 1, np.int64(3)])
     @pytest.mark.parametrize("seconds", [None, 1, 0.001, np.float64(2)])
-    def test_limits_that_are_allowed(self, passes, seconds):
-        check_limits(passes, seconds, owner="Me")
+    def test_limits_that_are_allowed(self, epochs, seconds):
+        check_limits(epochs, seconds, owner="Me")
 
     @pytest.mark.parametrize("bad", [0, -1, 1.5, 2.0, True, "5", math.nan, np.float64(3)], ids=repr)
     def test_passes_that_are_refused(self, bad):
@@ -160,11 +160,11 @@ class TestMeter:
 @both
 class TestPasses:
     def test_a_round_that_the_budget_cuts_off_is_not_kept(self, booster):
-        # rounds of two passes: two fit into five passes, and the fifth pass is one of the third round
+        # rounds of two epochs: two fit into five epochs, and the fifth pass is one of the third round
         model, told = fitted(booster([[BAD, RIGHT]], max_epochs=5))
         assert (len(model.estimators_), model.n_epochs_) == (2, 5)
         assert [record.phase for record in model.history_] == ["boost", "boost"]
-        message = "The budget of 5 passes was spent before round 3 of 4 was finished. The 2 finished rounds are kept."
+        message = "The budget of 5 epochs was spent before round 3 of 4 was finished. The 2 finished rounds are kept."
         assert told == [("BudgetSpentWarning", message)]
         np.testing.assert_array_equal(model.predict(X), Y)
 
@@ -178,18 +178,16 @@ class TestPasses:
         assert (len(model.estimators_), model.n_epochs_) == (3, 3)
         assert "before round 4 of 10" in told[0][1]
 
-    @pytest.mark.parametrize("passes", [8, 9, None])
-    def test_a_budget_that_is_enough_is_not_told_of(self, booster, passes):
-        model, told = fitted(booster([[BAD, RIGHT]], max_epochs=passes))
+    @pytest.mark.parametrize("epochs", [8, 9, None])
+    def test_a_budget_that_is_enough_is_not_told_of(self, booster, epochs):
+        model, told = fitted(booster([[BAD, RIGHT]], max_epochs=epochs))
         assert (len(model.estimators_), model.n_epochs_, told) == (4, 8, [])
 
     def test_of_a_first_round_the_best_pass_is_kept(self, booster):
         worse = wrong_on(*range(12))
         model, told = fitted(booster([[worse, BAD, worse, RIGHT]], max_epochs=3))
         assert [(record.phase, record.epochs) for record in model.history_] == [("unmet", 3)]
-        message = (
-            "The budget of 3 passes was spent before round 1 of 4 was finished. Its member alone is kept, as it is."
-        )
+        message = "The budget of 3 epochs was spent before round 1 of 4 was finished. Its member is kept as it is."
         assert ("BudgetSpentWarning", message) in told
         assert "UnmetEdgeWarning" not in dict(told)
         np.testing.assert_array_equal(model.predict(X), BAD)

@@ -52,9 +52,9 @@ def one(module=plain, *, max_epochs=10, patience=None, max_seconds=None, select_
     return NetworkClassifier(learner(module, **options), **limits, select_on=select_on, random_state=seed)
 
 
-def several(module=plain, *, seed=0, n_members="auto", gamma="auto", max_epochs=None, max_seconds=None, **options):
+def several(module=plain, *, seed=0, n_estimators="auto", gamma="auto", max_epochs=None, max_seconds=None, **options):
     limits = {"max_epochs": max_epochs, "max_seconds": max_seconds}
-    return DeepEnsemble(learner(module, **options), n_members=n_members, gamma=gamma, **limits, random_state=seed)
+    return DeepEnsemble(learner(module, **options), n_estimators=n_estimators, gamma=gamma, **limits, random_state=seed)
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ class TestChoiceByHand:
         assert told == ["KEEP"] + ["GO_ON"] * 4
         assert (choice.best.epoch, choice.best.val_correct, choice.best.val_totals) == (1, (1, 0), (2, 0))
 
-    def test_patience_counts_passes_without_progress(self):
+    def test_patience_counts_epochs_without_progress(self):
         told, choice = self.verdicts(self.answers, "average", patience=3)
         assert told == ["KEEP", "KEEP", "GO_ON", "GO_ON", "GIVE_UP"]
         assert choice.best.epoch == 2
@@ -160,7 +160,7 @@ class TestChoiceByHand:
 
 
 @pytest.mark.parametrize("batch_size", [512, 16])
-def test_worst_and_average_keep_different_passes_each_the_best_by_its_own_error(overlapping, batch_size):
+def test_worst_and_average_keep_different_epochs_each_the_best_by_its_own_error(overlapping, batch_size):
     X, y, X_val, y_val = overlapping
     used = {}
     for select_on in ("worst", "average"):
@@ -198,7 +198,7 @@ def test_training_rows_choose_where_there_are_no_others(overlapping, select_on):
 # what ends training
 
 
-def test_patience_ends_training_that_many_passes_after_the_best(overlapping):
+def test_patience_ends_training_that_many_epochs_after_the_best(overlapping):
     X, y, X_val, y_val = overlapping
     model = one(max_epochs=None, patience=5).fit(X, y, X_val, y_val)
     assert model.n_epochs_ == len(model.history_) == model.best_epoch_ + 5
@@ -239,16 +239,11 @@ def test_time_ends_training_with_the_best_pass_so_far(overlapping, second_a_step
 
 def test_time_ends_an_ensemble_with_the_networks_it_has(overlapping, second_a_step):
     X, y, *_ = overlapping
-    model = several(n_members=10, max_epochs=30, max_seconds=5, loss=second_a_step).fit(X, y)
-    # three passes each: the first is done after 3 seconds, the second is cut after 5, no third is begun
+    model = several(n_estimators=10, max_epochs=30, max_seconds=5, loss=second_a_step).fit(X, y)
+    # three epochs each: the first is done after 3 seconds, the second is cut after 5, no third is begun
     assert (len(model.estimators_), model.n_epochs_) == (2, 5)
     assert [(record.member, record.epoch) for record in model.history_] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
     assert model.predict_proba(X).shape == (135, 3)
-
-
-def test_the_learners_own_limit_of_passes_holds_as_well(overlapping):
-    model = NetworkClassifier(learner(max_epochs=3), max_epochs=10, random_state=0).fit(*overlapping[:2])
-    assert model.n_epochs_ == len(model.history_) == 3
 
 
 # validation leaves training alone
@@ -304,7 +299,7 @@ def test_training_rows_that_validate_choose_the_same_network(overlapping, loss, 
 
 def test_records_say_what_is_known_of_each_pass_and_survive_json(overlapping):
     X, y, X_val, y_val = overlapping
-    model = several(n_members=2, max_epochs=7).fit(X, y, X_val, y_val)
+    model = several(n_estimators=2, max_epochs=7).fit(X, y, X_val, y_val)
     assert [(record.member, record.epoch) for record in model.history_] == [
         *((1, epoch) for epoch in (1, 2, 3, 4)),
         *((2, epoch) for epoch in (1, 2, 3)),
@@ -316,7 +311,7 @@ def test_records_say_what_is_known_of_each_pass_and_survive_json(overlapping):
         assert EpochRecord.from_dict(json.loads(json.dumps(record.to_dict()))) == record
 
 
-@pytest.mark.parametrize("model", [one(max_epochs=5), several(n_members=2, max_epochs=6)], ids=["one", "several"])
+@pytest.mark.parametrize("model", [one(max_epochs=5), several(n_estimators=2, max_epochs=6)], ids=["one", "several"])
 def test_same_seed_same_bits_whatever_the_callers_streams(model, overlapping):
     X, y, *_ = overlapping
     states = []
@@ -333,7 +328,7 @@ def test_same_seed_same_bits_whatever_the_callers_streams(model, overlapping):
 
 def test_a_fitted_model_survives_pickling_and_still_answers(overlapping):
     X, y, *_ = overlapping
-    for model in (one(loss=LOSSES["ib"]).fit(X, y), several(n_members=2, max_epochs=4).fit(X, y)):
+    for model in (one(loss=LOSSES["ib"]).fit(X, y), several(n_estimators=2, max_epochs=4).fit(X, y)):
         thawed = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(thawed.predict_proba(X), model.predict_proba(X))
         assert thawed.history_ == model.history_
@@ -410,7 +405,7 @@ class Diverges(nn.Linear):
     ],
     ids=["limit", "rate", "no head", "diverges", "reduced loss"],
 )
-@pytest.mark.parametrize("model", [one(max_epochs=5), several(n_members=2, max_epochs=6)], ids=["one", "several"])
+@pytest.mark.parametrize("model", [one(max_epochs=5), several(n_estimators=2, max_epochs=6)], ids=["one", "several"])
 def test_a_refused_refit_leaves_the_earlier_fit_as_it_was(model, change, width, error, overlapping):
     X, y, *_ = overlapping
     model = clone(model).fit(X, y)
@@ -438,7 +433,7 @@ def test_rows_far_out_of_range_are_refused_not_answered(overlapping):
         ),
         DeepEnsemble(
             TorchLearner("mlp", module_options={"hidden": (16,)}, lr=0.05, standardize=True),
-            n_members=2,
+            n_estimators=2,
             max_epochs=50,
         ),
     ]
@@ -455,42 +450,42 @@ def test_they_are_scikit_learn_classifiers(estimator, check):
 class TestDeepEnsemble:
     def test_members_are_independent_networks(self, overlapping):
         X, y, *_ = overlapping
-        model = several(n_members=3, max_epochs=9).fit(X, y)
+        model = several(n_estimators=3, max_epochs=9).fit(X, y)
         states = [member.state for member in model.estimators_]
         assert not any(same_bits(states[i], states[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
-        # a network does not depend on those before it: the first of three is the only one of one with as many passes
+        # a network does not depend on those before it: the first of three is the only one of one with as many epochs
         alone = one(max_epochs=3).fit(X, y)
         assert same_bits(states[0], alone.estimators_[0].state)
-        fewer = several(n_members=2, max_epochs=6).fit(X, y)
+        fewer = several(n_estimators=2, max_epochs=6).fit(X, y)
         assert same_bits(states[1], fewer.estimators_[1].state)
 
     @pytest.mark.parametrize(
-        ("n_members", "max_epochs", "shares"),
+        ("n_estimators", "max_epochs", "shares"),
         [(3, 7, [3, 2, 2]), (3, 9, [3, 3, 3]), (4, 4, [1, 1, 1, 1]), (1, 5, [5]), (np.int64(2), 3, [2, 1])],
     )
-    def test_the_passes_are_shared_out(self, overlapping, n_members, max_epochs, shares):
-        model = several(n_members=n_members, max_epochs=max_epochs).fit(*overlapping[:2])
-        passes = [record.member for record in model.history_]
-        assert [passes.count(number) for number in range(1, len(shares) + 1)] == shares
+    def test_the_epochs_are_shared_out(self, overlapping, n_estimators, max_epochs, shares):
+        model = several(n_estimators=n_estimators, max_epochs=max_epochs).fit(*overlapping[:2])
+        epochs = [record.member for record in model.history_]
+        assert [epochs.count(number) for number in range(1, len(shares) + 1)] == shares
         assert (len(model.estimators_), model.n_epochs_) == (len(shares), max_epochs)
 
     @pytest.mark.parametrize(
-        ("max_epochs", "n_members"),
+        ("max_epochs", "n_estimators"),
         [(20, 9), (9, 9), (5, 5), (1, 1)],  # gamma 0.4995, 3 classes: T = ceil(2 ln 3 / 0.2495) = ceil(8.81) = 9
     )
-    def test_auto_is_the_boosters_number_of_rounds_and_at_most_one_a_pass(self, overlapping, max_epochs, n_members):
+    def test_auto_is_the_boosters_number_of_rounds_and_at_most_one_a_pass(self, overlapping, max_epochs, n_estimators):
         model = several(gamma=0.4995, max_epochs=max_epochs).fit(*overlapping[:2])
-        assert (len(model.estimators_), model.n_epochs_) == (n_members, max_epochs)
+        assert (len(model.estimators_), model.n_epochs_) == (n_estimators, max_epochs)
 
-    def test_without_a_budget_each_has_the_passes_of_a_single_network(self, overlapping):
+    def test_without_a_budget_each_has_the_epochs_of_a_single_network(self, overlapping):
         X, y, *_ = overlapping
-        model = several(n_members=2).fit(X, y)
-        passes = [record.member for record in model.history_]
-        assert (passes.count(1), passes.count(2)) == (200, 200)
+        model = several(n_estimators=2).fit(X, y)
+        epochs = [record.member for record in model.history_]
+        assert (epochs.count(1), epochs.count(2)) == (200, 200)
 
     def test_the_answer_is_the_mean_of_the_probabilities(self, overlapping):
         X, y, *_ = overlapping
-        model = several(n_members=3, max_epochs=30).fit(X, y)
+        model = several(n_estimators=3, max_epochs=30).fit(X, y)
         total = torch.zeros(len(X), 3, dtype=torch.float64)
         for member in model.estimators_:
             network = plain((2,), 3)
@@ -502,7 +497,7 @@ class TestDeepEnsemble:
 
     def test_a_confident_network_outweighs_two_that_waver(self):
         # probabilities of class 0: 0.9, 0.4, 0.4 - their mean 0.567 answers 0, where a vote would answer 1
-        model = several(n_members=3, max_epochs=3, module=lambda: nn.Linear(1, 2)).fit([[0.0], [1.0]], [0, 1])
+        model = several(n_estimators=3, max_epochs=3, module=lambda: nn.Linear(1, 2)).fit([[0.0], [1.0]], [0, 1])
         for member, p in zip(model.estimators_, (0.9, 0.4, 0.4), strict=True):
             member.state["weight"].zero_()
             member.state["bias"].copy_(torch.tensor([p, 1 - p]).log())
@@ -512,16 +507,16 @@ class TestDeepEnsemble:
     @pytest.mark.parametrize("start", ["same", "warm"])
     def test_a_common_start_is_refused(self, overlapping, start):
         with pytest.raises(ParameterError, match=rf"start='fresh': the networks are independent. Got '{start}'"):
-            several(n_members=2, max_epochs=2, start=start).fit(*overlapping[:2])
+            several(n_estimators=2, max_epochs=2, start=start).fit(*overlapping[:2])
 
     @pytest.mark.parametrize(
         ("options", "told"),
         [
-            ({"n_members": 0}, "'n_members' parameter of DeepEnsemble must be a positive whole number or 'auto'"),
-            ({"n_members": 2.0}, "n_members"),
-            ({"n_members": True}, "n_members"),
-            ({"n_members": "many"}, "n_members"),
-            ({"n_members": 5, "max_epochs": 4}, "at least one pass for each of the 5 networks"),
+            ({"n_estimators": 0}, "'n_estimators' parameter of DeepEnsemble must be a positive whole number or 'auto'"),
+            ({"n_estimators": 2.0}, "n_estimators"),
+            ({"n_estimators": True}, "n_estimators"),
+            ({"n_estimators": "many"}, "n_estimators"),
+            ({"n_estimators": 5, "max_epochs": 4}, "at least one epoch for each of the 5 networks"),
             ({"gamma": 0.7}, "'gamma' parameter of DeepEnsemble"),
         ],
         ids=str,

@@ -466,7 +466,7 @@ _METHODS = _register(
             "independent networks that share the budget; their mean probability answers",
             "Lakshminarayanan et al., Simple and Scalable Predictive Uncertainty Estimation, NeurIPS 2017",
             "network",
-            {"n_members": "auto", "gamma": "auto"},
+            {"n_estimators": "auto", "gamma": "auto"},
         ),
         _deep_ensemble,
     ),

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from worstclass._checks import suggests_options
-from worstclass._typing import FloatArray
-from worstclass.boosting.base import VotingBooster, is_count
+from worstclass._checks import check_choice, is_count, suggests_options
+from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import VoteDrivenWeights, mending
 from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
-from worstclass.boosting.history import RoundRecord
-from worstclass.boosting.outcome import NEAREST, UnmetEdge, UnmetEdgeRecord, missed_bound_message
-from worstclass.boosting.rounds import WEIGHTINGS, BoostingRun, EdgeOf, RoundResult
+from worstclass.boosting.history import UnmetEdge
+from worstclass.boosting.rounds import BoostingRun, EdgeOf, Round
+from worstclass.boosting.voting import MajorityVote
 from worstclass.data.labels import Labels
 from worstclass.exceptions import (
     ParameterError,
-    UnknownNameError,
     UnmetBoundWarning,
-    UnmetEdgeWarning,
     WeakLearningError,
 )
 from worstclass.floors import Floors
+from worstclass.metrics import Shortfall
 
 OWNER = "WorstClassBooster"
 ON_UNMET_EDGE = ("stop", "raise")
+#: what to do about floors that are too high, at the end of a message
+NEAREST = "worstclass.nearest_feasible_floors (worstclass theta --way goal) finds the nearest floors that can be met."
+
+#: weight of a row of each class, from the class weights and the class sizes
+ROW_WEIGHTS: dict[str, Callable[[FloatArray, IntArray], FloatArray]] = {
+    "per-class-mean": lambda weight, totals: weight / totals,
+    "per-instance": lambda weight, totals: weight,
+}
 
 
 @suggests_options
-class WorstClassBooster(VotingBooster):
+class WorstClassBooster(MajorityVote):
     """A classifier in which every class meets an accuracy floor, or that says which do not.
 
     Boosts a weak learner over *class* weights until the majority vote of the members errs on fewer than
@@ -80,7 +86,7 @@ class WorstClassBooster(VotingBooster):
     row_hashes_ : fingerprints of the training and validation rows, so that ``certify`` refuses them; None where rows
         have none.
     n_epochs_ : epochs over the training sample, in all rounds together.
-    unmet_edge_ : the ``UnmetEdgeRecord`` of the round that ended boosting early: its edge, and the classes that blocked
+    unmet_edge_ : the ``UnmetEdge`` of the round that ended boosting early: its edge, and the classes that blocked
         it; None where every round reached its edge. It is not kept with a saved model.
 
     Examples
@@ -94,7 +100,7 @@ class WorstClassBooster(VotingBooster):
     True
     """
 
-    unmet_edge_: UnmetEdgeRecord | None = None
+    unmet_edge_: UnmetEdge | None = None
 
     def __init__(
         self,
@@ -129,40 +135,69 @@ class WorstClassBooster(VotingBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _rounds(self, run: BoostingRun) -> Iterator[RoundRecord]:
-        self.unmet_edge_ = None
-        finished = yield from self._boost(run)
-        if finished:
-            yield from self._extend(run)
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Boost; keep every finished round, whatever happens.
 
-    def _boost(self, run: BoostingRun) -> Generator[RoundRecord, None, bool]:
-        """Run the T rounds of Algorithm 1, those left of them; return False where they ended early."""
-        hedge = hedge_after(run)
-        for _ in range(len(run.members), run.plan.n_rounds):
-            w = hedge.weights
-            h = self._weak_learn(run, edge_under(w), run.row_weight(w), "boost")
-            if h is None or not h.reached:
-                yield from self._end_early(run, w, h)
-                return False
-            hedge = hedge.update(h.judged.met, run.plan.eta)
-            yield run.enlist(h, w, "boost", hedge)
-        return True
+        Parameters
+        ----------
+        X : rows: an array, sparse matrix, data frame or tensor, as the learner takes them, or a map-style torch
+            ``Dataset``.
+        y : labels, strings or numbers; may be left out where X is a data set that has them.
+        X_val, y_val : validation rows. With them, the vote uses the prefix of the members whose validation error
+            (``select_on``) is least, the longest of equals.
+        """
+        with self._boosting(X, y, X_val, y_val) as run:
+            self.unmet_edge_ = None
+            hedge = Hedge.start(run.labels.n_classes)  # Algorithm 1, line 1: w_1 = 1/K
+            for _ in range(run.plan.n_rounds):  # line 2: for t = 1 ... T
+                w = hedge.weights
+                h = self._boost_round(run, w)  # line 3: h_t, trained until w . r reaches 1/2 + gamma
+                if h is None:
+                    break
+                r = h.feedback  # line 4: r_k = 1 where h_t meets the floor of class k
+                hedge = hedge.update(r, run.plan.eta)  # line 5: w_k <- w_k exp(-eta r_k), normalised
+                run.enlist(h, w, hedge=hedge)
+            else:
+                self._extend(run)
+        self._warn(run.ended_by)
+        return self
 
-    def _extend(self, run: BoostingRun) -> Iterator[RoundRecord]:
-        """Add rounds, driven by the classes that the vote misses, until the bound holds."""
+    def _boost_round(self, run: BoostingRun, w: FloatArray) -> Round | None:
+        """Find h_t: train one member under class weights w; None ends the boosting with the finished rounds."""
+        h = run.weak_learn(self._row_weight(run, w), edge_under(w))
+        if h is not None and h.reached:
+            return h
+        unmet = self.unmet_edge_ = run.end_early(h, w)
+        if self.on_unmet_edge == "raise" and not unmet.budget_spent:
+            raise WeakLearningError(
+                f"{unmet} {NEAREST}" if unmet.blocking else str(unmet),
+                round=unmet.round,
+                best_edge=unmet.best_edge,
+                needed_edge=unmet.needed_edge,
+                blocking_classes=tuple(row.label for row in unmet.blocking),
+                booster=self,
+            )
+        return None
+
+    def _extend(self, run: BoostingRun) -> None:
+        """Add rounds after T, driven by the classes that the vote misses, until the bound holds."""
         driven = VoteDrivenWeights.start(run.labels.n_classes)
         for _ in range(run.plan.max_extra_rounds):
-            missed = run.shortfall > 0
-            if not missed.any():
+            if not run.missed.any():
                 return
-            driven = driven.update(missed, run.plan.eta)
+            driven = driven.update(run.missed, run.plan.eta)
             w = driven.weights
-            row_weight, to_mend = mending(run, w)
-            h = self._weak_learn(run, edge_under(w), row_weight, "extend", to_mend)
+            row_weight, to_mend = mending(run, self._row_weight(run, w))
+            h = run.weak_learn(row_weight, edge_under(w), "extend", to_mend)
             if h is None or not h.reached:
-                yield from self._end_early(run, w, h, added=True)
+                self.unmet_edge_ = run.end_early(h, w)
                 return
-            yield run.enlist(h, w, "extend")
+            run.enlist(h, w, "extend")
+
+    def _row_weight(self, run: BoostingRun, w: FloatArray) -> FloatArray:
+        """Return the weight of each training row under class weights w, of mean 1."""
+        weight = ROW_WEIGHTS[self.weighting](w, run.labels.totals)[run.labels.index]
+        return np.asarray(weight / weight.mean(), dtype=np.float64)
 
     def _plan(self, labels: Labels) -> FitPlan:
         gamma = resolve_gamma(self.gamma, labels.n_classes, owner=OWNER)
@@ -179,63 +214,38 @@ class WorstClassBooster(VotingBooster):
     def _floors(self, classes: npt.NDArray[Any]) -> Floors:
         return Floors.from_theta(self.theta, classes)
 
-    def _end_early(
-        self, run: BoostingRun, w: FloatArray, failed: RoundResult | None, *, added: bool = False
-    ) -> Iterator[RoundRecord]:
-        """Keep what was achieved before a round that could not reach its edge, and tell of it."""
-        unmet = UnmetEdge(run, w, failed)
-        number, message = run.next_round, unmet.message()
-        self.unmet_edge_ = unmet.record()
-        yield from self._keep_first(run, failed, w)
-        if run.meter.spent:
-            self._warn_of_spent_budget(run, number, stacklevel=5)
-        elif self.on_unmet_edge == "stop" or added:
-            warnings.warn(message, UnmetEdgeWarning, stacklevel=5)
-        else:
-            raise WeakLearningError(
-                f"{message} {NEAREST}" if unmet.blocking else message,
-                round=number,
-                best_edge=unmet.best_edge,
-                needed_edge=run.plan.needed_edge,
-                blocking_classes=unmet.blocking_classes,
-                booster=self,
-            )
-
     def _report(self) -> None:
         """Set the reports and the bound, from the record of the last member used."""
         super()._report()
-        record = self.history_[self.n_members_used_ - 1]
-        floors = self._floors(self.classes_)
+        counts, floors = self.history_[self.n_members_used_ - 1].training, self._floors(self.classes_)
         self.theta_ = floors.as_floats()
-        short = floors.vote_quota(np.array(record.class_totals)) - np.array(record.vote_correct)
-        self.bound_met_ = bool((short <= 0).all())
-        self.shortfall_ = {self.classes_.tolist()[k]: int(short[k]) for k in np.flatnonzero(short > 0)}
+        self._shortfalls = Shortfall.of_vote(counts, self.classes_.tolist(), floors)
+        self.shortfall_ = {row.label: row.rows_short for row in self._shortfalls}
+        self.bound_met_ = not self.shortfall_
 
-    def _warn(self) -> None:
+    def _warn(self, ended_by: Warning | None) -> None:
+        """Warn of a round that ended the boosting and of a bound that is missed, once all is fitted."""
+        if ended_by is not None:
+            warnings.warn(ended_by, stacklevel=3)
         if not self.bound_met_:
-            message = missed_bound_message(self.training_report_, self.shortfall_, self.n_members_used_)
+            missed = ", ".join(str(row) for row in self._shortfalls)
+            message = f"The vote of {self.n_members_used_} members misses the training bound for {missed}. {NEAREST}"
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.weighting not in WEIGHTINGS:
-            raise UnknownNameError("weighting", OWNER, self.weighting, WEIGHTINGS)
-        if self.on_unmet_edge not in ON_UNMET_EDGE:
-            raise UnknownNameError("on_unmet_edge", OWNER, self.on_unmet_edge, ON_UNMET_EDGE)
+        check_choice(self.weighting, "weighting", OWNER, ROW_WEIGHTS)
+        check_choice(self.on_unmet_edge, "on_unmet_edge", OWNER, ON_UNMET_EDGE)
         if not isinstance(self.extend, bool) and not is_count(self.extend, least=0):
             raise ParameterError(
                 "extend", OWNER, allowed="True, False or how many rounds may be added", got=self.extend
             )
 
 
-def hedge_after(run: BoostingRun) -> Hedge:
-    """Return the state of Hedge after the rounds of a run, so that boosting can go on from them."""
-    hedge = Hedge.start(run.labels.n_classes)
-    for record in run.history:
-        hedge = hedge.update(np.array(record.feedback, dtype=np.bool_), run.plan.eta)
-    return hedge
-
-
 def edge_under(w: FloatArray) -> EdgeOf:
     """Return the edge w . r as a function of a member's answers: r_k says whether it meets the floor of class k."""
-    return lambda _, met: edge(w, met)
+
+    def edge_of(_: IntArray, feedback: BoolArray) -> float:
+        return edge(w, feedback)
+
+    return edge_of

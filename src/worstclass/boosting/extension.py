@@ -116,9 +116,9 @@ class VoteGaps:
         return shifted
 
 
-def mending(run: BoostingRun, w: FloatArray) -> tuple[FloatArray, Mending]:
+def mending(run: BoostingRun, row_weight: FloatArray) -> tuple[FloatArray, Mending]:
     """Return the row weights of an added round, and what its member has to mend."""
     index = run.labels.index
-    gaps = VoteGaps.of(run.tally.counts.astype(np.int64), index, run.floors.vote_quota(run.labels.totals))
-    lost = {int(k): np.flatnonzero(gaps.lost & (index == k)) for k in np.flatnonzero(run.shortfall > 0)}
-    return gaps.row_weight(run.row_weight(w), index, run.tally.n_votes), Mending(lost, ENOUGH)
+    gaps = VoteGaps.of(run.tally.counts.astype(np.int64), index, run.vote_quota)
+    lost = {int(k): np.flatnonzero(gaps.lost & (index == k)) for k in np.flatnonzero(run.missed)}
+    return gaps.row_weight(row_weight, index, run.tally.n_votes), Mending(lost, ENOUGH)

@@ -1,10 +1,17 @@
-"""One frozen record a round: all that is known of it when it ends."""
+"""One frozen record a round, and one for a round that could not reach its edge."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
+
+from worstclass.metrics import SELECTION, ClassCounts, Shortfall
+
+#: blocking classes that a message names one by one
+MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -16,19 +23,19 @@ class RoundRecord:
     Attributes
     ----------
     round : number of the round, from 1.
-    phase : ``"boost"`` for the T rounds of the algorithm, ``"extend"`` for those added after them, ``"unmet"`` for a
+    phase : ``"boost"`` for the T rounds of the algorithm, ``"extend"`` for rounds added after them, ``"unmet"`` for a
         first round that missed its edge, whose member is kept because there is no other.
-    class_weight : the class weights with which the member was trained: Hedge's w_t, or in added rounds those that
-        follow what the vote misses.
+    class_weight : the class weights with which the member was trained: Hedge's w_t, or in added rounds the weights that
+        follow the classes that the vote misses.
     member_correct : training rows that the member has right, by class.
-    feedback : r_t, 1 for a class of which the member met the floor; all 1 where there are no floors.
+    feedback : r_t, 1 for each class of which the member met the floor; all 1 without floors.
     edge : w_t . r_t, under these weights.
-    epochs : epochs the learner made.
+    epochs : epochs that the learner trained.
     seconds : time the round took.
     vote_correct : training rows that the vote of all members so far has right, by class.
-    vote_val_correct : the same on the validation rows; None where none were given.
+    vote_val_correct : the same on the validation rows; None without validation rows.
     regret : regret of Hedge so far; None for rounds that are not its own.
-    regret_bound : what theory allows it to be; None likewise.
+    regret_bound : the limit that theory gives for it; None likewise.
     """
 
     round: int
@@ -47,17 +54,26 @@ class RoundRecord:
     regret_bound: float | None = None
 
     @property
+    def training(self) -> ClassCounts:
+        """Counts of the vote so far on the training rows."""
+        return ClassCounts(np.array(self.vote_correct), np.array(self.class_totals))
+
+    @property
+    def validation(self) -> ClassCounts | None:
+        """Counts of the vote so far on the validation rows; None without validation rows."""
+        if self.vote_val_correct is None or self.val_totals is None:
+            return None
+        return ClassCounts(np.array(self.vote_val_correct), np.array(self.val_totals))
+
+    @property
     def vote_errors(self) -> tuple[float, ...]:
         """Training error of the vote so far, by class."""
-        return _errors(self.vote_correct, self.class_totals)
+        return tuple(self.training.errors.tolist())
 
     @property
     def vote_val_errors(self) -> tuple[float | None, ...] | None:
         """Validation error of the vote so far, by class; None for a class without a validation row."""
-        if self.vote_val_correct is None or self.val_totals is None:
-            return None
-        pairs = zip(self.vote_val_correct, self.val_totals, strict=True)
-        return tuple((total - correct) / total if total else None for correct, total in pairs)
+        return None if self.validation is None else tuple(self.validation.errors.tolist())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -70,5 +86,57 @@ class RoundRecord:
         return cls(**plain)
 
 
-def _errors(correct: tuple[int, ...], total: tuple[int, ...]) -> tuple[float, ...]:
-    return tuple((n - c) / n for c, n in zip(correct, total, strict=True))
+@dataclass(frozen=True)
+class UnmetEdge:
+    """A round that could not reach its edge.
+
+    Attributes
+    ----------
+    round : its number, from 1.
+    best_edge, needed_edge : the largest edge that it reached, and the one it had to reach.
+    epochs : epochs that it trained; 0 where its network broke down.
+    blocking : the classes below their floor when the edge was best, heaviest first; empty where nothing was trained.
+    budget_spent : whether epochs or time were up, so that more of them might have reached the edge.
+    """
+
+    round: int
+    best_edge: float
+    needed_edge: float
+    epochs: int
+    blocking: tuple[Shortfall, ...]
+    budget_spent: bool = False
+
+    def __str__(self) -> str:
+        why = f"best edge {self.best_edge:.4f}, needed {self.needed_edge:.4f}, after {self.epochs} epochs"
+        if not self.epochs:
+            why = "the network returned NaN or infinite logits"
+        kept = f"The {self.round - 1} finished rounds are kept." if self.round > 1 else "Its member is kept as it is."
+        lower = "Lower theta for the blocking classes, give" if self.blocking else "Give"
+        parts = [
+            f"Round {self.round} could not reach its edge: {why}.",
+            *self._blocking_sentence(),
+            kept,
+            f"{lower} the learner more capacity or epochs, or lower gamma.",
+        ]
+        return " ".join(parts)
+
+    def _blocking_sentence(self) -> list[str]:
+        if not self.blocking:
+            return []
+        named = ", ".join(
+            f"{row.label!r} (error {row.error:.1%}, allowed {1 - row.floor:.1%})" for row in self.blocking[:MOST_NAMED]
+        )
+        more = f" and {len(self.blocking) - MOST_NAMED} more" if len(self.blocking) > MOST_NAMED else ""
+        return [f"Classes below their floor: {named}{more}."]
+
+
+def best_prefix(history: Sequence[RoundRecord], select_on: str = "worst") -> int:
+    """Return how many members give the least validation error, the longest of equals.
+
+    Without validation rows: all of them.
+    """
+    counts = [record.validation for record in history]
+    errors = [SELECTION[select_on](found) for found in counts if found is not None]
+    if not errors:
+        return len(history)
+    return max(n for n, error in enumerate(errors, start=1) if error == min(errors))

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from worstclass._checks import suggests_options
-from worstclass._typing import FloatArray, IntArray
-from worstclass.boosting.base import VotingBooster
+from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
-from worstclass.boosting.history import RoundRecord
-from worstclass.boosting.outcome import UnmetEdge
-from worstclass.boosting.rounds import BoostingRun, EdgeOf
+from worstclass.boosting.rounds import EdgeOf
+from worstclass.boosting.voting import MajorityVote
 from worstclass.data.labels import Labels
-from worstclass.exceptions import UnmetEdgeWarning
 
 
 @suggests_options
-class InstanceBooster(VotingBooster):
+class InstanceBooster(MajorityVote):
     """Boosting by online convex optimisation: Hedge over instances with a majority vote.
 
     The weights are over the n training rows, the feedback of a member on a row says whether it has it right, and a
@@ -89,39 +86,36 @@ class InstanceBooster(VotingBooster):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def _rounds(self, run: BoostingRun) -> Iterator[RoundRecord]:
-        """Run the rounds of the paper's OCO boosting."""
-        y = run.labels.index
-        hedge = Hedge.start(len(y))
-        for _ in range(run.plan.n_rounds):
-            w = hedge.weights
-            of_classes = np.bincount(y, weights=w, minlength=run.labels.n_classes).astype(np.float64)
-            h = self._weak_learn(run, edge_on_rows(w, y), w * len(w), "boost")
-            if h is None or not h.reached:
-                number, message = run.next_round, UnmetEdge(run, of_classes, h).message()
-                yield from self._keep_first(run, h, of_classes)
-                if run.meter.spent:
-                    self._warn_of_spent_budget(run, number, stacklevel=3)
-                else:
-                    warnings.warn(message, UnmetEdgeWarning, stacklevel=3)
-                return
-            hedge = hedge.update(h.trained.predictions == y, run.plan.eta)
-            yield run.enlist(h, of_classes, "boost", hedge)
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Boost; keep every finished round, whatever happens. Parameters are those of ``WorstClassBooster.fit``."""
+        with self._boosting(X, y, X_val, y_val) as run:
+            target = run.labels.index
+            hedge = Hedge.start(len(target))
+            for _ in range(run.plan.n_rounds):
+                w = hedge.weights
+                class_weight = np.bincount(target, weights=w, minlength=run.labels.n_classes).astype(np.float64)
+                h = run.weak_learn(w * len(w), edge_on_rows(w, target))
+                if h is None or not h.reached:
+                    run.end_early(h, class_weight)
+                    break
+                hedge = hedge.update(h.trained.predictions == target, run.plan.eta)
+                run.enlist(h, class_weight, hedge=hedge)
+        if run.ended_by is not None:
+            warnings.warn(run.ended_by, stacklevel=2)
+        return self
 
     def _plan(self, labels: Labels) -> FitPlan:
         n = len(labels.index)
         gamma = resolve_gamma(self.gamma, labels.n_classes, owner=self._owner)
         T = n_rounds_for(gamma, n) if self.n_rounds == "auto" else int(self.n_rounds)
-        return FitPlan(
-            classes=tuple(labels.classes.tolist()),
-            theta=(),
-            n_rounds=T,
-            max_extra_rounds=0,
-            gamma=gamma,
-            eta=hedge_rate(T, n),
-        )
+        classes = tuple(labels.classes.tolist())
+        return FitPlan(classes, theta=(), n_rounds=T, max_extra_rounds=0, gamma=gamma, eta=hedge_rate(T, n))
 
 
-def edge_on_rows(w: FloatArray, y: IntArray) -> EdgeOf:
+def edge_on_rows(w: FloatArray, target: IntArray) -> EdgeOf:
     """Return the edge w . r as a function of a member's answers: r_i says whether it has row i right."""
-    return lambda predictions, _: edge(w, predictions == y)
+
+    def edge_of(predictions: IntArray, _: BoolArray) -> float:
+        return edge(w, predictions == target)
+
+    return edge_of

@@ -1,104 +1,106 @@
-"""One round, and the state that rounds leave behind."""
+"""One round of boosting, and the run that the rounds add to."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.boosting.callbacks import EpochInfo, FitPlan
 from worstclass.boosting.hedge import Hedge, regret_bound
-from worstclass.boosting.history import RoundRecord
+from worstclass.boosting.history import RoundRecord, UnmetEdge
 from worstclass.boosting.vote import VoteTally
 from worstclass.data.labels import Labels
+from worstclass.exceptions import BudgetSpentWarning, ModuleError, UnmetEdgeWarning
 from worstclass.floors import Floors
 from worstclass.learners.base import Epoch, Inputs, Member, Trained, Training, Verdict
 from worstclass.learners.budget import Meter
-from worstclass.metrics import count_correct
+from worstclass.metrics import Shortfall, count_correct
 from worstclass.randomness import SeedTree
 
 #: the edge of a member, from its answers on the training rows and the classes whose floor it meets
 EdgeOf = Callable[[IntArray, BoolArray], float]
 
-#: sample_weight of a row of each class, from the class weights and the class sizes
-WEIGHTINGS: dict[str, Callable[[FloatArray, IntArray], FloatArray]] = {
-    "per-class-mean": lambda weight, totals: weight / totals,
-    "per-instance": lambda weight, totals: weight,
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Mending:
-    """What the member of an added round is to mend: rows that the vote loses, by the class that needs them."""
+    """What the member of an added round should mend: rows that the vote loses, by the class that needs them."""
 
     lost: dict[int, IntArray]
     enough: float
 
     def share(self, predictions: IntArray) -> float:
-        """Return the share of the lost rows that some answers have right, each class counting alike."""
+        """Return the share of the lost rows that some answers have right; each class counts alike."""
         shares = [float((predictions[rows] == k).mean()) for k, rows in self.lost.items() if len(rows)]
         return sum(shares) / len(shares) if shares else 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """A pass, judged: right answers and floors met by class, the edge, and the share of what is to be mended."""
+class EpochScore:
+    """What a member is worth after one epoch.
+
+    Attributes
+    ----------
+    correct : training rows that it has right, by class.
+    feedback : r, whether it meets the floor of each class.
+    edge : w . r.
+    nearness : how near the classes are to their floors, to order epochs of the same edge.
+    mended : share of the rows to mend that it has right.
+    """
 
     correct: IntArray
-    met: BoolArray
+    feedback: BoolArray
     edge: float
     nearness: float
     mended: float = 1.0
 
 
+@dataclass(frozen=True, eq=False)
+class Round:
+    """The member of a round with the score of its best epoch, and whether that reaches the edge."""
+
+    trained: Trained
+    score: EpochScore
+    reached: bool
+    seconds: float
+
+    @property
+    def feedback(self) -> BoolArray:
+        """r, whether the member meets the floor of each class."""
+        return self.score.feedback
+
+
 class Judge:
-    """Says after each epoch whether the member is good enough, is still getting better, or is stuck.
+    """Says after each epoch whether the member is good enough, is still improving, or is stuck.
 
     Good enough: it reaches the edge and, in an added round, mends enough. Once the edge is reached, mending has a tenth
     of ``patience`` left.
     """
 
-    def __init__(
-        self,
-        labels: Labels,
-        edge_of: EdgeOf,
-        quota: IntArray,
-        needed_edge: float,
-        max_epochs: int,
-        patience: int,
-        meter: Meter,
-        on_epoch_end: Callable[[int, Judged], None] | None,
-        mending: Mending | None = None,
-    ) -> None:
-        self._labels = labels
+    def __init__(self, run: BoostingRun, edge_of: EdgeOf, phase: str, mending: Mending | None = None) -> None:
+        self._run = run
         self._edge_of = edge_of
-        self._quota = quota
-        self._needed_edge = needed_edge
-        self._max_epochs = max_epochs
-        self._patience = patience
-        self._meter = meter
-        self._on_pass = on_epoch_end
+        self._phase = phase
         self._mending = mending
         self._epoch = 0
         self._since_progress = 0
         self._since_reached = 0
-        self.best: Judged | None = None
+        self.best: EpochScore | None = None
 
     def __call__(self, done: Epoch) -> Verdict:
         """Judge the answers after one epoch."""
-        judged = self._look(done.predictions)
+        found = self._look(done.predictions)
         self._epoch += 1
-        self._meter.count()
-        if self._on_pass is not None:
-            self._on_pass(self._epoch, judged)
-        progress = self.best is None or judged.edge > self.best.edge
-        better = self.best is None or self._rank(judged) > self._rank(self.best)
+        self._run.meter.count()
+        self._tell(found)
+        progress = self.best is None or found.edge > self.best.edge
+        better = self.best is None or self._rank(found) > self._rank(self.best)
         self._since_progress = 0 if progress else self._since_progress + 1
         if better:
-            self.best = judged
+            self.best = found
         self._since_reached += self.reached
         if self._good_enough or self._over:
             return Verdict.DONE if better else Verdict.GIVE_UP
@@ -107,7 +109,7 @@ class Judge:
     @property
     def reached(self) -> bool:
         """Whether the best epoch reaches the edge."""
-        return self.best is not None and self.best.edge >= self._needed_edge
+        return self.best is not None and self.best.edge >= self._run.plan.needed_edge
 
     @property
     def _good_enough(self) -> bool:
@@ -116,65 +118,55 @@ class Judge:
 
     @property
     def _over(self) -> bool:
-        if self._epoch >= self._max_epochs or self._meter.spent:
+        run = self._run
+        if self._epoch >= run.max_epochs_per_round or run.meter.spent:
             return True
-        return self._since_reached >= self._patience / 10 if self.reached else self._since_progress >= self._patience
+        return self._since_reached >= run.patience / 10 if self.reached else self._since_progress >= run.patience
 
-    def _rank(self, judged: Judged) -> tuple[float, float, float, float]:
-        """Order epochs: by the edge as far as it is needed, then by what is mended, then by nearness to the floors."""
-        return min(judged.edge, self._needed_edge), judged.mended, judged.edge, judged.nearness
+    def _rank(self, found: EpochScore) -> tuple[float, float, float, float]:
+        """Order epochs: by the edge as far as it is needed, then by the rows mended, then by nearness to the floors."""
+        return min(found.edge, self._run.plan.needed_edge), found.mended, found.edge, found.nearness
 
-    def _look(self, predictions: IntArray) -> Judged:
-        correct = count_correct(self._labels.index, predictions, self._labels.n_classes)
-        met = correct >= self._quota
-        nearness = float((np.minimum(correct, self._quota) / np.maximum(self._quota, 1)).sum())
+    def _look(self, predictions: IntArray) -> EpochScore:
+        labels, quota = self._run.labels, self._run.member_quota
+        correct = count_correct(labels.index, predictions, labels.n_classes)
+        feedback = correct >= quota
+        nearness = float((np.minimum(correct, quota) / np.maximum(quota, 1)).sum())
         mended = 1.0 if self._mending is None else self._mending.share(predictions)
-        return Judged(correct, met, self._edge_of(predictions, met), nearness, mended)
+        return EpochScore(correct, feedback, self._edge_of(predictions, feedback), nearness, mended)
+
+    def _tell(self, found: EpochScore) -> None:
+        if self._run.on_epoch_end is not None:
+            errors = tuple((1 - found.correct / self._run.labels.totals).tolist())
+            self._run.on_epoch_end(EpochInfo(self._run.next_round, self._phase, self._epoch, found.edge, errors))
 
 
-@dataclass(frozen=True, eq=False)
-class RoundResult:
-    """A trained member with its judgement, and whether it reached what was demanded."""
-
-    trained: Trained
-    judged: Judged
-    reached: bool
-    seconds: float
-
-
+@dataclass(eq=False)
 class BoostingRun:
-    """The state of a fit: the members, their votes, and the history."""
+    """The state of a fit: what is trained on, the members so far, their votes, and the history."""
 
-    def __init__(
-        self,
-        *,
-        training: Training,
-        labels: Labels,
-        floors: Floors,
-        plan: FitPlan,
-        weighting: str,
-        max_epochs: int,
-        patience: int,
-        seeds: SeedTree,
-        meter: Meter,
-        validation: tuple[Inputs, Labels] | None,
-        on_epoch_end: Callable[[EpochInfo], None] | None,
-    ) -> None:
-        self.training = training
-        self.labels = labels
-        self.floors = floors
-        self.plan = plan
-        self.weighting = weighting
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.seeds = seeds
-        self.meter = meter
-        self.validation = validation
-        self.on_epoch_end = on_epoch_end
-        self.members: list[Member] = []
-        self.history: list[RoundRecord] = []
-        self.tally = VoteTally(len(labels.index), labels.n_classes)
-        self.val_tally = None if validation is None else VoteTally(len(validation[0]), labels.n_classes)
+    training: Training
+    labels: Labels
+    floors: Floors
+    plan: FitPlan
+    max_epochs_per_round: int
+    patience: int
+    seeds: SeedTree
+    meter: Meter
+    validation: tuple[Inputs, Labels] | None = None
+    on_epoch_end: Callable[[EpochInfo], None] | None = None
+    on_round_end: Callable[[RoundRecord], None] | None = None
+    members: list[Member] = field(default_factory=list, init=False)
+    history: list[RoundRecord] = field(default_factory=list, init=False)
+    ended_by: Warning | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        n_classes, totals = self.labels.n_classes, self.labels.totals
+        self.tally = VoteTally(len(self.labels.index), n_classes)
+        self.val_tally = None if self.validation is None else VoteTally(len(self.validation[0]), n_classes)
+        self.vote_quota = self.floors.vote_quota(totals)
+        # the member of a single round is the vote, so it must meet what the vote must meet
+        self.member_quota = self.vote_quota if self.plan.n_rounds == 1 else self.floors.member_quota(totals)
 
     @property
     def next_round(self) -> int:
@@ -182,58 +174,65 @@ class BoostingRun:
         return len(self.members) + 1
 
     def weak_learn(
-        self, edge_of: EdgeOf, row_weight: FloatArray, phase: str, mending: Mending | None = None
-    ) -> RoundResult:
-        """Train one member on weighted rows until its edge is reached, or cannot be."""
-        number = self.next_round
-        totals = self.labels.totals
+        self, row_weight: FloatArray, edge_of: EdgeOf, phase: str = "boost", mending: Mending | None = None
+    ) -> Round | None:
+        """Train one member on weighted rows until its edge is reached, or cannot be.
 
-        def report(epoch: int, judged: Judged) -> None:
-            errors = tuple((1 - judged.correct / totals).tolist())
-            assert self.on_epoch_end is not None
-            self.on_epoch_end(EpochInfo(number, phase, epoch, judged.edge, errors))
-
-        judge = Judge(
-            self.labels,
-            edge_of,
-            self.floors.member_quota(totals),
-            self.plan.needed_edge,
-            self.max_epochs,
-            self.patience,
-            self.meter,
-            None if self.on_epoch_end is None else report,
-            mending,
-        )
+        None where finished rounds are kept and nothing can be trained: the budget is spent, or the network breaks down.
+        """
+        if self.members and self.meter.spent:
+            return None
+        judge = Judge(self, edge_of, phase, mending)
         started = time.perf_counter()
-        trained = self.training.train(row_weight, judge, self.seeds.seed(1, number))
+        try:
+            trained = self.training.train(row_weight, judge, self.seeds.seed(1, self.next_round))
+        except ModuleError:
+            if not self.members:
+                raise
+            return None
         assert judge.best is not None
-        return RoundResult(trained, judge.best, judge.reached, time.perf_counter() - started)
+        return Round(trained, judge.best, judge.reached, time.perf_counter() - started)
 
-    def enlist(
-        self, result: RoundResult, class_weight: FloatArray, phase: str, hedge: Hedge | None = None
-    ) -> RoundRecord:
-        """Let the member join the vote, and write the round down; ``hedge`` is its state where the round is Hedge's."""
-        validation_counts = self._validation_counts(result.trained.member)
-        self.members.append(result.trained.member)
-        self.tally.add(result.trained.predictions)
-        bound = None if hedge is None else regret_bound(len(self.members), self.plan.eta, hedge.n_experts)
+    def enlist(self, h: Round, class_weight: FloatArray, phase: str = "boost", hedge: Hedge | None = None) -> None:
+        """Let the member join the vote, and record the round; ``hedge`` is its state where the round is Hedge's."""
+        validation = self._validation_counts(h.trained.member)
+        self.members.append(h.trained.member)
+        self.tally.add(h.trained.predictions)
         record = RoundRecord(
             round=len(self.members),
             phase=phase,
             class_weight=tuple(class_weight.tolist()),
-            member_correct=tuple(result.judged.correct.tolist()),
-            feedback=tuple(result.judged.met.astype(int).tolist()),
-            edge=result.judged.edge,
-            epochs=result.trained.epochs,
-            seconds=result.seconds,
+            member_correct=tuple(h.score.correct.tolist()),
+            feedback=tuple(h.feedback.astype(int).tolist()),
+            edge=h.score.edge,
+            epochs=h.trained.epochs,
+            seconds=h.seconds,
             class_totals=tuple(self.labels.totals.tolist()),
             vote_correct=tuple(self.vote_correct.tolist()),
-            **validation_counts,
+            **validation,
             regret=None if hedge is None else hedge.regret,
-            regret_bound=bound,
+            regret_bound=None if hedge is None else regret_bound(len(self.members), self.plan.eta, hedge.n_experts),
         )
         self.history.append(record)
-        return record
+        if self.on_round_end is not None:
+            self.on_round_end(record)
+
+    def end_early(self, h: Round | None, class_weight: FloatArray) -> UnmetEdge:
+        """Record that a round could not reach its edge; keep its member if it is the first.
+
+        ``h`` is None where nothing was trained.
+        """
+        blocking: tuple[Shortfall, ...] = ()
+        if h is not None:
+            heaviest_first = np.argsort(-class_weight, kind="stable")
+            blocking = tuple(self._shortfall(int(k), h) for k in heaviest_first if not h.feedback[k])
+        edge, epochs = (0.0, 0) if h is None else (h.score.edge, h.trained.epochs)
+        unmet = UnmetEdge(self.next_round, edge, self.plan.needed_edge, epochs, blocking, self.meter.spent)
+        if h is not None and not self.members:
+            self.enlist(h, class_weight, "unmet")
+        spent = unmet.budget_spent
+        self.ended_by = BudgetSpentWarning(self._spent(unmet.round)) if spent else UnmetEdgeWarning(str(unmet))
+        return unmet
 
     @property
     def vote_correct(self) -> IntArray:
@@ -241,9 +240,25 @@ class BoostingRun:
         return count_correct(self.labels.index, self.tally.winners, self.labels.n_classes)
 
     @property
-    def shortfall(self) -> IntArray:
-        """How many more rows of each class the vote must have right to meet the bound; 0 or less where it does."""
-        return self.floors.vote_quota(self.labels.totals) - self.vote_correct
+    def missed(self) -> BoolArray:
+        """Whether the vote misses the bound, by class."""
+        return np.asarray(self.vote_correct < self.vote_quota)
+
+    def _spent(self, number: int) -> str:
+        n_rounds = self.plan.n_rounds
+        which = f"{number} of {n_rounds}" if number <= n_rounds else f"{number}, an added one,"
+        kept = f"The {number - 1} finished rounds are kept." if number > 1 else "Its member is kept as it is."
+        return f"The budget of {self.meter} was spent before round {which} was finished. {kept}"
+
+    def _shortfall(self, k: int, h: Round) -> Shortfall:
+        correct = int(h.score.correct[k])
+        return Shortfall(
+            label=self.labels.classes.tolist()[k],
+            floor=float(self.floors.theta[k]),
+            correct=correct,
+            total=int(self.labels.totals[k]),
+            rows_short=int(self.member_quota[k]) - correct,
+        )
 
     def _validation_counts(self, member: Member) -> dict[str, tuple[int, ...]]:
         if self.validation is None or self.val_tally is None:
@@ -252,8 +267,3 @@ class BoostingRun:
         self.val_tally.add(member.predict(inputs))
         correct = count_correct(labels.index, self.val_tally.winners, labels.n_classes)
         return {"val_totals": tuple(labels.totals.tolist()), "vote_val_correct": tuple(correct.tolist())}
-
-    def row_weight(self, class_weight: FloatArray) -> FloatArray:
-        """Return the weight of each training row, of mean 1."""
-        weight = WEIGHTINGS[self.weighting](class_weight, self.labels.totals)[self.labels.index]
-        return np.asarray(weight / weight.mean(), dtype=np.float64)

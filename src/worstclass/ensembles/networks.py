@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from worstclass._checks import suggests_options
+from worstclass._checks import check_choice, check_count, check_positive, suggests_options
 from worstclass._typing import FloatArray
 from worstclass.boosting.hedge import n_rounds_for, resolve_gamma
 from worstclass.data.labels import Labels, training_labels
+from worstclass.data.seen_rows import SeenRows
 from worstclass.ensembles.epochs import EpochChoice, EpochRecord
-from worstclass.exceptions import ParameterError, UnknownNameError
+from worstclass.exceptions import ParameterError
 from worstclass.learners import as_learner
 from worstclass.learners.base import Inputs, Training
-from worstclass.learners.budget import Meter, check_limits
+from worstclass.learners.budget import Meter
 from worstclass.learners.estimator import LearnerClassifier
 from worstclass.learners.torch_learner import TorchLearner, TorchMember
 from worstclass.metrics import SELECTION, ClassReport
@@ -57,6 +58,7 @@ class _Networks(LearnerClassifier):
             training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
             validation = self._validation(training.encoder, labels, X_val, y_val)
             self._train(training, labels, validation, seeds)
+            self.seen_rows_ = SeenRows.of(X, X_val)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -113,10 +115,10 @@ class _Networks(LearnerClassifier):
         """Set what only one kind of them has."""
 
     def _check_parameters(self) -> None:
-        check_limits(self.max_epochs, self.max_seconds, owner=self._owner, epochs_name="max_epochs")
-        check_limits(self.patience, None, owner=self._owner, epochs_name="patience")
-        if self.select_on not in SELECTION:
-            raise UnknownNameError("select_on", self._owner, self.select_on, SELECTION)
+        check_count(self.max_epochs, "max_epochs", self._owner, words=(None,))
+        check_count(self.patience, "patience", self._owner, words=(None,))
+        check_positive(self.max_seconds, "max_seconds", self._owner, words=(None,))
+        check_choice(self.select_on, "select_on", self._owner, SELECTION)
 
 
 @suggests_options
@@ -151,6 +153,8 @@ class NetworkClassifier(_Networks):
     (60, True)
     """
 
+    state_names = (*LearnerClassifier.state_names, "best_epoch_")
+
     def __init__(
         self,
         learner: Any,
@@ -178,10 +182,14 @@ class NetworkClassifier(_Networks):
             raise ParameterError("max_epochs", self._owner, allowed=allowed, got=None)
 
     def _conclude(self, best: list[EpochRecord]) -> None:
-        names = self.classes_.tolist()
         self.best_epoch_ = best[0].epoch
-        self.training_report_ = ClassReport.from_counts(best[0].training, names)
-        validation = best[0].validation
+        self._restored()
+
+    def _restored(self) -> None:
+        """Set the reports, from the record of the epoch that is used."""
+        record, names = self.history_[self.best_epoch_ - 1], self.classes_.tolist()
+        validation = record.validation
+        self.training_report_ = ClassReport.from_counts(record.training, names)
         self.validation_report_ = None if validation is None else ClassReport.from_counts(validation, names)
 
 
@@ -192,7 +200,7 @@ class DeepEnsemble(_Networks):
     Parameters
     ----------
     learner : a ``TorchLearner`` with ``start="fresh"``.
-    n_members : number of networks. ``"auto"``: as many as ``WorstClassBooster`` has rounds for the same classes and
+    n_estimators : number of networks. ``"auto"``: as many as ``WorstClassBooster`` has rounds for the same classes and
         ``gamma``, and at most one for each epoch of the budget.
     gamma : what ``"auto"`` reckons with.
     max_epochs : epochs over the training sample of all networks together, shared out equally. None: 200 for each.
@@ -201,7 +209,7 @@ class DeepEnsemble(_Networks):
     Attributes
     ----------
     classes_, history_, n_epochs_ : as of ``NetworkClassifier``.
-    estimators_ : the networks; fewer than ``n_members`` where ``max_seconds`` was spent before.
+    estimators_ : the networks; fewer than ``n_estimators`` where ``max_seconds`` was spent before.
 
     References
     ----------
@@ -213,7 +221,7 @@ class DeepEnsemble(_Networks):
         self,
         learner: Any,
         *,
-        n_members: int | str = "auto",
+        n_estimators: int | str = "auto",
         gamma: float | str = "auto",
         max_epochs: int | None = None,
         patience: int | None = None,
@@ -222,7 +230,7 @@ class DeepEnsemble(_Networks):
         random_state: Any = None,
     ) -> None:
         self.learner = learner
-        self.n_members = n_members
+        self.n_estimators = n_estimators
         self.gamma = gamma
         self.max_epochs = max_epochs
         self.patience = patience
@@ -231,35 +239,28 @@ class DeepEnsemble(_Networks):
         self.random_state = random_state
 
     def _shares(self, labels: Labels) -> list[int]:
-        n_members = self._rounds(labels.n_classes) if self.n_members == "auto" else int(self.n_members)
+        n_estimators = self._rounds(labels.n_classes) if self.n_estimators == "auto" else int(self.n_estimators)
         if self.max_epochs is None:
-            return [EPOCHS_EACH] * n_members
-        if self.n_members == "auto":
-            n_members = min(n_members, self.max_epochs)
-        least, rest = divmod(self.max_epochs, n_members)
-        return [least + (number < rest) for number in range(n_members)]
+            return [EPOCHS_EACH] * n_estimators
+        if self.n_estimators == "auto":
+            n_estimators = min(n_estimators, self.max_epochs)
+        least, rest = divmod(self.max_epochs, n_estimators)
+        return [least + (number < rest) for number in range(n_estimators)]
 
     def _rounds(self, n_classes: int) -> int:
         return n_rounds_for(resolve_gamma(self.gamma, n_classes, owner=self._owner), n_classes)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.n_members != "auto":
-            if (
-                not isinstance(self.n_members, int | np.integer)
-                or isinstance(self.n_members, bool)
-                or self.n_members < 1
-            ):
-                allowed = "a positive whole number or 'auto'"
-                raise ParameterError("n_members", self._owner, allowed=allowed, got=self.n_members)
-            if self.max_epochs is not None and self.max_epochs < self.n_members:
-                raise ParameterError(
-                    "max_epochs",
-                    self._owner,
-                    allowed=f"at least one epoch for each of the {self.n_members} networks",
-                    got=self.max_epochs,
-                    hint="Raise it, or lower n_members.",
-                )
+        check_count(self.n_estimators, "n_estimators", self._owner, words=("auto",))
+        if self.n_estimators != "auto" and self.max_epochs is not None and self.max_epochs < int(self.n_estimators):
+            raise ParameterError(
+                "max_epochs",
+                self._owner,
+                allowed=f"at least one epoch for each of the {self.n_estimators} networks",
+                got=self.max_epochs,
+                hint="Raise it, or lower n_estimators.",
+            )
         start = getattr(self.learner, "start", "fresh")
         if start != "fresh":
             raise ParameterError(

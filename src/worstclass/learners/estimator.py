@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from worstclass._checks import require_known_options
+from worstclass._state import Stateful
 from worstclass.data.labels import Labels, known_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError
@@ -18,7 +19,7 @@ from worstclass.learners.base import Encoder, Inputs, WeakLearner
 from worstclass.learners.columns import Kinds, column_kinds, with_kinds
 
 
-class LearnerClassifier(ClassifierMixin, BaseEstimator):
+class LearnerClassifier(ClassifierMixin, Stateful, BaseEstimator):
     """A scikit-learn classifier around a learner."""
 
     learner: Any

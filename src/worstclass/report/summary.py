@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from worstclass.boosting.outcome import NEAREST
+from worstclass.boosting.booster import NEAREST
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport
 
