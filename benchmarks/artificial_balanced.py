@@ -6,8 +6,8 @@ Three settings over the same fifteen draws:
 
 - "faithful": the paper's. Every round starts from one common initial state, and no round is added after T.
 - "carry": the same with one Adam over all rounds, as in the authors' code.
-- "default": what worstclass does. Every round starts from a fresh network, and rounds are added while the vote misses the
-  bound.
+- "default": what worstclass does. Every round starts from a fresh network, and rounds are added while the vote
+  misses the bound.
 
 The draws differ by about 4 points with any method, so settings are compared by paired differences. Each draw is one
 JSON file, written when it ends; a draw whose file exists is not run again. Then the table is written beside the folder.
@@ -136,8 +136,8 @@ def against_paper(worst: list[float]) -> str:
     error = deviation * (1 / len(worst) + 1 / PAPER_DRAWS) ** 0.5
     distance = (statistics.mean(worst) - PAPER) / error
     return (
-        f"The paper's {PAPER:.1%} is a mean over {PAPER_DRAWS} draws. If its draws spread as ours, the difference to our "
-        f"mean is {distance:.1f} standard errors."
+        f"The paper's {PAPER:.1%} is a mean over {PAPER_DRAWS} draws. If its draws spread as ours, the difference to "
+        f"our mean is {distance:.1f} standard errors."
     )
 
 

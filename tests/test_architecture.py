@@ -1,4 +1,4 @@
-"""The plan of the house: the documented layers are those of the linter's contract, and every class has a name of its own."""
+"""The documented layers are those of the linter's contract, and every class has a name of its own."""
 
 from __future__ import annotations
 
