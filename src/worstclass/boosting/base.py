@@ -19,7 +19,7 @@ from worstclass.boosting.outcome import best_prefix
 from worstclass.boosting.rounds import BoostingRun, EdgeOf, Mending, RoundResult
 from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
 from worstclass.data.labels import Labels, training_labels
-from worstclass.data.seen_rows import seen_hashes
+from worstclass.data.seen_rows import SeenRows
 from worstclass.exceptions import BudgetSpentWarning, DataError, ModuleError, ParameterError, UnknownNameError
 from worstclass.floors import Floors
 from worstclass.learners import as_learner
@@ -168,7 +168,8 @@ class VotingBooster(LearnerClassifier):
         seeds = SeedTree.from_random_state(self.random_state, owner=self._owner)
         training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
         validation = self._validation(training.encoder, labels, X_val, y_val)
-        self.row_hashes_ = seen_hashes(X, X_val)
+        self.seen_rows_ = SeenRows.of(X, X_val)
+        self.row_hashes_ = np.unique(self.seen_rows_.rows_of()) if self.seen_rows_.complete else None
         return Bound(training, labels, validation, seeds)
 
     def _start(self, bound: Bound) -> BoostingRun:

@@ -8,7 +8,7 @@ and "new" is equally likely. Reuse makes the two parts more alike than such a di
   the number of new rows with an equal seen row, and (for tables in which nearly every row has one) how evenly each
   value is divided. Independent rows are called reused with a probability of at most 0.001.
 - *Chance*: less than half of the rows can have been used before. Either fewer than half have an equal seen row, or a
-  test at the level 0.01 rejects that half of the rows are a random part of the seen ones. Up to 1% of equal rows pass
+  test at the level 0.02 rejects that half of the rows are a random part of the seen ones. Up to 1% of equal rows pass
   in any case.
 - *Undecided*: anything else. In a large sample from a small table every new row has equal seen rows either way.
 
@@ -36,8 +36,8 @@ DRAWS = 1_999
 #: values whose division is tried; of more, these are a random part
 MOST_VALUES = 1_000
 #: level of each of the two tests of "half of the rows were used before"
-HALF_LEVEL = 0.005
-#: rows per value from which the distribution of the second of them is known well enough
+HALF_LEVEL = 0.01
+#: rows per value from which the second of them can be used
 DENSE = 5
 
 
@@ -108,11 +108,12 @@ def _less_than_half(n_equal: int, in_new: IntArray, in_seen: IntArray) -> bool:
     variance = p * (1 - p) / (2 * n) + (once * p + 2 * twice + 1) / (2 * N) ** 2
     if (1 + p) / 2 - n_equal / n > stats.norm.isf(HALF_LEVEL) * math.sqrt(variance):
         return True
-    # the chi-square statistic of homogeneity is N / (N + n) times chi-square distributed where half are reused
-    total = in_new + in_seen
+    # the chi-square statistic of homogeneity has chi-square's distribution times N / (N + n) where half are reused, and
+    # in small counts a little more: to the first order, by the factor 1 + small
+    total, r = in_new + in_seen, n / N
     if total.sum() < DENSE * len(total):
         return False
     chi_square = (n + N) * (1 - (n + N) / (n * N) * float((in_new * in_seen / total).sum()))
-    freedom = len(total) - 1
-    low, high = stats.chi2.isf([HALF_LEVEL, 0.001], freedom)
-    return bool(low * N / (n + N) < chi_square < high)
+    small = max(0.0, (1 + 2 * r) / (1 + r) - (1.5 - r + r * r / 2)) * float((1 / total).mean())
+    low, high = stats.chi2.isf([HALF_LEVEL, 0.001], len(total) - 1)
+    return bool(low * (1 + small) / (1 + r) < chi_square < high)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from worstclass.data.equal_rows import CHANCE, REUSED, UNDECIDED, UNKNOWN, judge_equal_rows
+from worstclass.data.equal_rows import REUSED, UNDECIDED, UNKNOWN, judge_equal_rows
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError
 
@@ -73,21 +73,6 @@ def row_hashes(X: Any, *, read_items: bool = False) -> Hashes | None:
     except ValueError:  # rows of different shapes
         return None
     return _array_hashes(array)
-
-
-def seen_hashes(*parts: Any) -> Hashes | None:
-    """Return the sorted fingerprints of all rows of some parts, each once; None where a part cannot be hashed.
-
-    A part that is None has no rows.
-
-    Examples
-    --------
-    >>> seen_hashes(np.zeros((3, 2)), None, np.ones((1, 2))).shape
-    (2,)
-    """
-    hashed = [row_hashes(part) for part in parts if part is not None]
-    known = [hashes for hashes in hashed if hashes is not None]
-    return np.unique(np.concatenate(known)) if known and len(known) == len(hashed) else None
 
 
 def which_seen(hashes: Hashes, seen: Hashes) -> npt.NDArray[np.bool_]:
@@ -160,16 +145,16 @@ class RowOverlap:
     allowed: bool = False
 
     def __str__(self) -> str:
-        if self.n_equal is None:
-            return "Seen rows: unknown, so it was not checked whether the model has seen any of these rows."
-        counted = f"Seen rows: {self.n_equal} of {self.n_rows} rows equal a row that the model has seen"
-        if not self.n_equal:
-            return f"{counted}."
-        counted += f", about {self.n_expected:.0f} expected by chance"
-        if self.verdict == CHANCE:
-            return f"{counted}."
-        flagged = "; the user allowed equal rows (allow_equal_rows)" if self.allowed else ""
-        return f"{counted}: {self.verdict}{flagged}."
+        copies = f" {self.n_repeated} rows are copies of others among these rows." if self.n_repeated else ""
+        if self.n_equal is None or self.n_expected is None:
+            return f"Not checked: whether the model has seen any of these {self.n_rows} rows.{copies}"
+        if self.n_equal == 0:
+            return f"The model has seen none of these {self.n_rows} rows.{copies}"
+        text = f"{self.n_equal} of these {self.n_rows} rows equal rows that the model has seen, about "
+        text += f"{self.n_expected:.0f} expected by chance"
+        if self.allowed:
+            text += "; coincidence and reuse cannot be told apart, and the user allowed equal rows"
+        return f"{text}.{copies}"
 
 
 def check_unseen(
@@ -210,17 +195,17 @@ def check_unseen(
     """
     hashes = row_hashes(X, read_items=seen is not None)
     if hashes is None:
-        return RowOverlap(n_rows=len(X))
-    counts = {"n_rows": len(hashes), "n_repeated": len(hashes) - len(np.unique(hashes))}
+        return RowOverlap(X.shape[0] if hasattr(X, "shape") else len(X))
+    unknown = RowOverlap(len(hashes), n_repeated=len(hashes) - len(np.unique(hashes)))
     if seen is None:
-        return RowOverlap(**counts)
+        return unknown
     n_equal, n_expected, verdict = judge_equal_rows(hashes, seen.rows_of(roles))
-    found = RowOverlap(**counts, n_equal=n_equal, n_expected=n_expected, verdict=verdict)
+    found = replace(unknown, n_equal=n_equal, n_expected=n_expected, verdict=verdict)
     if verdict == REUSED or (verdict == UNDECIDED and not allow_equal_rows):
         raise DataError(_refusal(found, owner))
     if verdict == UNDECIDED:
         return replace(found, allowed=True)
-    return found if seen.complete else RowOverlap(**counts)
+    return found if seen.complete else unknown
 
 
 def _refusal(found: RowOverlap, owner: str) -> str:

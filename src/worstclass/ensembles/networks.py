@@ -14,6 +14,7 @@ from worstclass._checks import suggests_options
 from worstclass._typing import FloatArray
 from worstclass.boosting.hedge import n_rounds_for, resolve_gamma
 from worstclass.data.labels import Labels, training_labels
+from worstclass.data.seen_rows import SeenRows
 from worstclass.ensembles.epochs import EpochChoice, EpochRecord
 from worstclass.exceptions import ParameterError, UnknownNameError
 from worstclass.learners import as_learner
@@ -57,6 +58,7 @@ class _Networks(LearnerClassifier):
             training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
             validation = self._validation(training.encoder, labels, X_val, y_val)
             self._train(training, labels, validation, seeds)
+            self.seen_rows_ = SeenRows.of(X, X_val)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:

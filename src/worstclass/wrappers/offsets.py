@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._checks import suggests_options
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
-from worstclass.data.seen_rows import row_hashes, seen_hashes, which_seen
+from worstclass.data.seen_rows import SeenRows, row_hashes, which_seen
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import ParameterError, ReusedRowsWarning, UnmetBoundWarning
 from worstclass.floors import Floors
@@ -249,7 +249,7 @@ class WorstClassOffsets(WrappedClassifier):
 
 
 def _n_shared(X: Any, X_val: Any) -> int | None:
-    seen, hashes = seen_hashes(X), row_hashes(X_val, read_items=True)
+    seen, hashes = SeenRows.of(X).training, row_hashes(X_val, read_items=True)
     return None if seen is None or hashes is None else int(which_seen(hashes, seen).sum())
 
 
