@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
 
 import numpy as np
@@ -25,17 +25,20 @@ from sklearn.tree import DecisionTreeClassifier
 from torch.utils.data import TensorDataset
 
 from worstclass import TorchLearner, WorstClassBooster, certify, load_model, make_splits, save_model
+from worstclass.boosting.oco import InstanceBooster
 from worstclass.certificates import (
     Certificate,
-    GeneralisationBound,
-    TrainingCertificate,
     generalisation_bound,
     mlp_generalisation_bound,
     training_certificate,
 )
 from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays, upper_limit
-from worstclass.certificates.multiple import step_down, step_up
+from worstclass.certificates.held_out import hochberg
+from worstclass.data.seen_rows import RowOverlap
+from worstclass.ensembles.networks import DeepEnsemble, NetworkClassifier
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
+from worstclass.wrappers.abstention import AbstainingClassifier
+from worstclass.wrappers.offsets import WorstClassOffsets
 
 
 class Answers:
@@ -132,38 +135,39 @@ def test_rows_needed_are_enough_and_hardly_more_than_enough(rate, delta):
 
 
 @pytest.mark.parametrize(
-    ("p_values", "holm", "hochberg"),
+    ("p_values", "rejected"),
     [
-        ([0.01, 0.02, 0.03], [1, 1, 1], [1, 1, 1]),  # 0.0167, 0.025, 0.05
-        ([0.01, 0.03, 0.04], [1, 0, 0], [1, 1, 1]),  # the second is above 0.025, the largest within 0.05
-        ([0.06, 0.001, 0.02], [0, 1, 1], [0, 1, 1]),
-        ([0.02, 0.021, 0.2], [0, 0, 0], [1, 1, 0]),  # the smallest above 0.0167, the second within 0.025
-        ([0.05], [1], [1]),
-        ([0.051], [0], [0]),
-        ([0.04, 0.04], [0, 0], [1, 1]),
-        ([0.3, 0.2], [0, 0], [0, 0]),
+        ([0.01, 0.02, 0.03], [1, 1, 1]),  # 0.0167, 0.025, 0.05
+        ([0.01, 0.03, 0.04], [1, 1, 1]),  # the second is above 0.025, the largest within 0.05
+        ([0.06, 0.001, 0.02], [0, 1, 1]),
+        ([0.02, 0.021, 0.2], [1, 1, 0]),  # the smallest above 0.0167, the second within 0.025
+        ([0.02, 0.02, 0.2, 0.2], [0, 0, 0, 0]),  # 0.0125, 0.0167, 0.025, 0.05
+        ([0.05], [1]),
+        ([0.051], [0]),
+        ([0.04, 0.04], [1, 1]),
+        ([0.3, 0.2], [0, 0]),
+        ([0.0, 0.0, 1.0], [1, 1, 0]),
     ],
 )
-def test_holm_and_hochberg_by_hand(p_values, holm, hochberg):
-    assert step_down(p_values, 0.05).tolist() == [bool(found) for found in holm]
-    assert step_up(p_values, 0.05).tolist() == [bool(found) for found in hochberg]
+def test_hochberg_by_hand(p_values, rejected):
+    assert hochberg(p_values, 0.05).tolist() == [bool(found) for found in rejected]
 
 
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 0.2), min_size=1, max_size=8), st.sampled_from([0.05, 0.1]))
-def test_hochberg_proves_what_holm_proves_and_all_exactly_when_each_alone_is(p_values, delta):
-    down, up = step_down(p_values, delta), step_up(p_values, delta)
-    assert (up >= down).all()
-    assert up.all() == (max(p_values) <= delta)
-    assert (np.array(p_values)[up] <= delta).all()
-    bonferroni = np.array(p_values) <= delta / len(p_values)
-    assert (down >= bonferroni).all()
+def test_hochberg_proves_what_bonferroni_proves_and_all_exactly_when_each_alone_is(p_values, delta):
+    p, found = np.array(p_values), hochberg(p_values, delta)
+    assert found.all() == (max(p_values) <= delta)
+    assert (p[found] <= delta).all()
+    assert (found >= (p <= delta / len(p))).all()
+    ordered = sorted(p_values)
+    passed = [j for j, value in enumerate(ordered) if value <= delta / (len(p) - j)]
+    assert found.sum() == (max(passed) + 1 if passed else 0)
 
 
 def test_many_repetitions_are_judged_in_one_call():
     p = np.random.default_rng(0).uniform(0, 0.1, size=(40, 5))
-    np.testing.assert_array_equal(step_up(p, 0.05), [step_up(row, 0.05) for row in p])
-    np.testing.assert_array_equal(step_down(p, 0.05), [step_down(row, 0.05) for row in p])
+    np.testing.assert_array_equal(hochberg(p, 0.05), [hochberg(row, 0.05) for row in p])
 
 
 # --- the held-out certificate
@@ -241,7 +245,7 @@ def test_a_class_without_rows_is_not_proven_and_says_so():
     assert certificate.verdict == "not proven"
     assert (absent.status, absent.proven, absent.error, absent.limit) == ("no rows", False, None, 1.0)
     assert (absent.more_rows_at_least, absent.more_rows_if_rate_stays) == (14, None)
-    assert "c: it has no calibration rows; at least 14 needed" in str(certificate)
+    assert "c: it has no rows; at least 14 needed" in str(certificate)
     assert certificate.worst_limit_alone == 1.0
     assert by_name(certificate)["a"].proven
 
@@ -264,10 +268,10 @@ def test_too_few_rows_cannot_be_judged(counts, verdict):
 def test_what_more_rows_would_do_is_said():
     text = str(certificate_of({"a": (30, 100), "b": (10, 60), "c": (0, 100)}, require=0.8))
     assert "a: 30 of 100 rows wrong do not prove 0.8" in text
-    assert "No number of rows is enough while the share of errors stays" in text
+    assert "At the observed error rate no number of rows is enough" in text
     more = rows_if_rate_stays(10, 60, Fraction(1, 5), 0.05)
-    assert f"{more} if the share of errors stays" in text
-    assert "NOT PROVEN: without proof of 2 of 3 floors" in text
+    assert f"{more} at the observed error rate" in text
+    assert "NOT PROVEN: 2 of 3 floors lack a proof" in text
 
 
 def test_a_limit_is_shown_rounded_up():
@@ -309,7 +313,7 @@ def test_scikit_learn_models_can_be_certified(model, blobs):
     X, y = blobs
     certificate = certify(model.fit(X[:45], y[:45]), X[45:], y[45:], require=0.1)
     assert certificate.verdict == "proven"
-    assert certificate.n_reused is None
+    assert (certificate.overlap.verdict, certificate.overlap.n_equal) == ("unknown", None)
     assert "Not checked" in str(certificate)
     wrong = model.predict(X[45:]) != y[45:]
     assert sum(row.wrong for row in certificate.classes) == wrong.sum()
@@ -341,17 +345,17 @@ def test_floors_must_name_every_class_and_only_classes():
 
 def test_calibration_rows_of_unknown_classes():
     X, y = rows({"a": (0, 5), "b": (0, 5)})
-    with pytest.raises(DataError, match=r"y_cal has labels that the training rows do not have: \['c'\]"):
+    with pytest.raises(DataError, match=r"y has labels that the training rows do not have: \['c'\]"):
         certify(Answers(["a", "b"]), X, [*y[:-1], "c"])
 
 
 @pytest.mark.parametrize(
     ("classes", "labels", "told"),
     [
-        ([1, 2], ["1", "2"], "y_cal has the text '1' where the class is the number 1"),
-        ([1, 2], ["1.0", "2.0"], "y_cal has the text '1.0' where the class is the number 1"),
-        (["1", "2"], [1, 2], "y_cal has the number 1 where the class is the text '1'"),
-        (["1", "2"], [1.0, 2.0], "y_cal has the number 1.0 where the class is the text '1'"),
+        ([1, 2], ["1", "2"], "y has the text '1' where the class is the number 1"),
+        ([1, 2], ["1.0", "2.0"], "y has the text '1.0' where the class is the number 1"),
+        (["1", "2"], [1, 2], "y has the number 1 where the class is the text '1'"),
+        (["1", "2"], [1.0, 2.0], "y has the number 1.0 where the class is the text '1'"),
     ],
 )
 def test_labels_of_another_type_get_a_suggestion(classes, labels, told):
@@ -366,7 +370,7 @@ def test_answers_of_another_type_get_a_suggestion():
 
 
 def test_labels_of_mixed_types():
-    with pytest.raises(DataError, match="y_cal mixes labels of different types"):
+    with pytest.raises(DataError, match="y mixes labels of different types"):
         certify(Answers(["a", "1"]), [["a", 0], ["1", 0]], ["a", 1])
 
 
@@ -384,7 +388,7 @@ def test_whole_numbers_may_come_as_floats():
         (LogisticRegression(), "Call its fit first"),
         (make_pipeline(StandardScaler(), LogisticRegression()), "Call its fit first"),
         (WorstClassBooster(DecisionTreeClassifier(), 0.5), "Call its fit first"),
-        (DecisionTreeClassifier().fit([[0], [1]], [[0, 1], [1, 0]]), "one label a row"),
+        (DecisionTreeClassifier().fit([[0], [1]], [[0, 1], [1, 0]]), "one label per row"),
     ],
     ids=["no model", "class", "regressor", "unfitted", "unfitted pipeline", "unfitted booster", "two outputs"],
 )
@@ -397,16 +401,16 @@ def test_rows_and_labels_must_fit_together():
     X, y = rows({"a": (0, 5), "b": (0, 5)})
     with pytest.raises(DataError, match="inconsistent numbers"):
         certify(Answers(["a", "b"]), X, y[:-1])
-    with pytest.raises(DataError, match="Pass y_cal"):
+    with pytest.raises(DataError, match="Pass y"):
         certify(Answers(["a", "b"]), X)
-    with pytest.raises(DataError, match="no calibration row"):
+    with pytest.raises(DataError, match="needs held-out rows and got none"):
         certify(Answers(["a", "b"]), X[:0], [])
 
     class TwoColumns(Answers):
         def predict(self, X):
             return np.asarray(X)
 
-    with pytest.raises(DataError, match="must return one label a row"):
+    with pytest.raises(DataError, match="must return one label per row"):
         certify(TwoColumns(["a", "b"]), X, y)
 
 
@@ -436,18 +440,18 @@ def booster_of(X, y, *validation):
 def test_rows_trained_on_are_refused_in_every_form(trained, asked, blobs):
     X, y = blobs
     booster = booster_of(FORMS[trained](X[:60]), y[:60])
-    with pytest.raises(DataError, match="trained or validated on 2 of the 32 calibration rows"):
-        certify(booster, FORMS[asked](X[58:]), y[58:])
+    with pytest.raises(DataError, match="Of the 50 rows, 20 equal rows that trained the model"):
+        certify(booster, FORMS[asked](X[40:]), y[40:])
 
 
 def test_validation_rows_are_refused_too_and_fresh_ones_are_not(blobs):
     X, y = blobs
     booster = booster_of(X[:40], y[:40], X[40:70], y[40:70])
-    with pytest.raises(DataError, match="on 5 of the 25 calibration rows"):
-        certify(booster, X[65:], y[65:])
+    with pytest.raises(DataError, match=r"Of the 35 rows, 15 equal rows.*about 0 would by chance.*use evaluate"):
+        certify(booster, X[55:], y[55:], allow_equal_rows=True)
     certificate = certify(booster, X[70:], y[70:])
-    assert (certificate.n_reused, certificate.n_repeated) == (0, 0)
-    assert "checked" not in str(certificate)
+    assert certificate.overlap == RowOverlap(n_rows=20, n_equal=0, n_expected=0.0, n_repeated=0, verdict="none")
+    assert "The model has seen none of these 20 rows." in str(certificate)
 
 
 def test_reuse_in_a_table_with_categories_and_columns_in_another_order(blobs):
@@ -455,8 +459,8 @@ def test_reuse_in_a_table_with_categories_and_columns_in_another_order(blobs):
     frame = table(X)
     booster = booster_of(frame[:60], y[:60])
     turned = frame[["side", "q", "p"]]
-    with pytest.raises(DataError, match="on 4 of the 34"):
-        certify(booster, turned[56:], y[56:])
+    with pytest.raises(DataError, match="Of the 45 rows, 15 equal"):
+        certify(booster, turned[45:], y[45:])
     straight, other = certify(booster, frame[60:], y[60:]), certify(booster, turned[60:], y[60:])
     assert straight == other
 
@@ -469,37 +473,111 @@ def test_reuse_of_images_as_arrays_tensors_and_data_sets():
     learner = TorchLearner("mlp", module_options={"hidden": (8,)})
     booster = WorstClassBooster(learner, 0.1, n_rounds=1, gamma=0.4, random_state=0).fit(images[:20], y[:20])
     for form in (images, torch.from_numpy(images), TensorDataset(torch.from_numpy(images), torch.from_numpy(y))):
-        with pytest.raises(DataError, match="on 20 of the 30"):
+        with pytest.raises(DataError, match="Of the 30 rows, 20 equal"):
             certify(booster, form, None if isinstance(form, TensorDataset) else y)
     fresh = TensorDataset(torch.from_numpy(images[20:]), torch.from_numpy(y[20:]))
-    assert certify(booster, fresh).n_reused == 0
+    assert certify(booster, fresh).overlap.verdict == "none"
 
 
-def test_forced_reuse_is_written_down(blobs):
+NETWORK = TorchLearner("mlp", module_options={"hidden": (4,)}, lr=0.05)
+
+ESTIMATORS = {
+    "booster": lambda: WorstClassBooster(DecisionTreeClassifier(), 0.4, n_rounds=2, gamma=0.4995, random_state=0),
+    "instance booster": lambda: InstanceBooster(DecisionTreeClassifier(), n_rounds=2, gamma=0.4995, random_state=0),
+    "network": lambda: NetworkClassifier(NETWORK, max_epochs=2, random_state=0),
+    "ensemble": lambda: DeepEnsemble(NETWORK, n_members=2, max_epochs=2, random_state=0),
+    "offsets of a network": lambda: WorstClassOffsets(NetworkClassifier(NETWORK, max_epochs=2, random_state=0), cv=2),
+    "offsets of a tree": lambda: WorstClassOffsets(DecisionTreeClassifier(random_state=0), cv=2),
+    "abstaining tree": lambda: AbstainingClassifier(DecisionTreeClassifier(random_state=0), risk=0.5, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.filterwarnings("ignore::worstclass.exceptions.WorstClassWarning")
+def test_no_estimator_is_certified_on_rows_that_it_has_seen(name, blobs):
     X, y = blobs
-    certificate = certify(booster_of(X[:60], y[:60]), X[50:], y[50:], force=True, require=0.1)
-    assert certificate.n_reused == 10
-    assert "FORCED: the model was trained or validated on 10 of the 40 rows" in str(certificate)
-    assert certificate.verdict == "cannot be judged"
-    assert certificate.provable_floor == 0
-    assert {row.status for row in certificate.classes} == {"used before"}
-    assert "With confidence" not in str(certificate)
-    assert Certificate.from_dict(certificate.to_dict()).n_reused == 10
+    model = ESTIMATORS[name]().fit(X, y)
+    with pytest.raises(DataError, match="Of the 90 rows, 90 equal rows"):
+        certify(model, X, y, require=0.5)
+    with pytest.raises(DataError, match="use evaluate"):
+        certify(model, X[::2], y[::2], allow_equal_rows=True)
+    assert certify(model, X + 100.0, y).overlap.verdict == "none"
+
+
+@pytest.mark.filterwarnings("ignore::worstclass.exceptions.WorstClassWarning")
+def test_rows_that_chose_offsets_or_proved_a_limit_are_refused(blobs):
+    X, y = blobs
+    tree = DecisionTreeClassifier(random_state=0).fit(X[:45], y[:45])
+    for model in (WorstClassOffsets(tree, cv="prefit"), AbstainingClassifier(tree, risk=0.5, cv="prefit")):
+        with pytest.raises(DataError, match="Of the 45 rows, 45 equal rows"):
+            certify(model.fit(X[45:], y[45:]), X[45:], y[45:])
+
+
+# --- equal rows in discrete tables
+
+
+def discrete_rows(n, seed):
+    """Rows of 4 columns of 3 values: 81 different rows."""
+    return np.random.default_rng(seed).integers(0, 3, size=(n, 4)).astype(float)
+
+
+def discrete_booster(n=300):
+    X = discrete_rows(n, 0)
+    return booster_of(X, (X[:, 0] > 0).astype(int)), X
+
+
+def test_independent_rows_of_a_discrete_table_are_certified():
+    booster, trained = discrete_booster()
+    X = discrete_rows(300, 1)
+    certificate = certify(booster, X, (X[:, 0] > 0).astype(int), require=0.9)
+    assert certificate.verdict == "proven"
+    overlap = certificate.overlap
+    known = {tuple(row) for row in trained.tolist()}
+    n_equal = sum(tuple(row) in known for row in X.tolist())
+    assert n_equal == 290  # of 81 different rows, training has 77
+    assert (overlap.verdict, overlap.n_equal, overlap.allowed) == ("chance", n_equal, False)
+    alone = [row for row in trained.tolist() if trained.tolist().count(row) == 1]
+    assert overlap.n_expected == pytest.approx(300 - len(alone))
+    assert f"290 of these 300 rows equal rows that the model has seen, about {overlap.n_expected:.0f}" in str(
+        certificate
+    )
+    assert Certificate.from_dict(json.loads(json.dumps(certificate.to_dict()))) == certificate
+
+
+def test_a_copy_of_a_discrete_table_is_refused_even_if_equal_rows_are_allowed():
+    booster, X = discrete_booster()
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.raises(DataError, match="Of the 300 rows, 300 equal"):
+        certify(booster, X, y, allow_equal_rows=True)
+
+
+def test_if_it_cannot_be_decided_the_user_decides_and_the_certificate_says_so():
+    booster, _ = discrete_booster(3_000)
+    X = discrete_rows(50, 1)
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.raises(DataError, match=r"cannot be decided.*allow_equal_rows=True \(--allow-equal-rows\)"):
+        certify(booster, X, y)
+    certificate = certify(booster, X, y, require=0.5, allow_equal_rows=True)
+    assert (certificate.overlap.verdict, certificate.overlap.allowed) == ("undecided", True)
+    assert certificate.verdict == "proven"
+    assert "the user allowed equal rows" in str(certificate)
+    assert certificate.to_dict()["overlap"]["allowed"] is True
+    assert Certificate.from_dict(certificate.to_dict()) == certificate
 
 
 def test_a_stored_model_still_knows_its_rows(blobs, tmp_path):
     X, y = blobs
     booster = load_model(save_model(booster_of(X[:60], y[:60]), tmp_path))
-    with pytest.raises(DataError, match="on 10 of the 40"):
-        certify(booster, X[50:], y[50:])
+    with pytest.raises(DataError, match="Of the 50 rows, 20 equal"):
+        certify(booster, X[40:], y[40:])
 
 
-def test_copies_among_the_calibration_rows_are_told(blobs):
+def test_copies_among_the_held_out_rows_are_counted(blobs):
     X, y = blobs
     model = DecisionTreeClassifier().fit(X[:60], y[:60])
     certificate = certify(model, np.vstack([X[60:], X[60:70]]), np.concatenate([y[60:], y[60:70]]))
-    assert certificate.n_repeated == 10
-    assert "10 rows are copies of other rows" in str(certificate)
+    assert certificate.overlap.n_repeated == 10
+    assert "10 rows are copies of others among these rows" in str(certificate)
 
 
 # --- the training certificate
@@ -519,7 +597,7 @@ def test_the_counterexample_to_the_majority_step_by_hand():
     zero, one = certificate.classes
     assert (one.wrong, one.total, one.spare, one.met) == (3, 4, -2, False)  # 3 of 4 must be right, 1 is
     assert (zero.wrong, zero.spare, zero.met) == (0, 1, True)
-    assert (one.voters_meeting, one.voters_wrong, one.factor_two) == (3, 6, 1.0)
+    assert one.factor_two == 1.0  # 6 of 12 answers wrong
     assert certificate.edges_held
     assert certificate.regret_held
     # after 1, 2 and 3 rounds the vote has 2, 2 and 1 of the 4 right, always fewer than 3, and every round met the floor
@@ -576,8 +654,8 @@ def test_regret_and_bound_are_those_of_the_last_round_of_hedge(blobs):
         assert row.wrong == (booster.predict(X[y == label]) != label).sum()
         answers = [member.predict(booster.encoder_.encode(X[y == label])) for member in booster.estimators_]
         wrong = sum(int((booster.classes_[answer] != label).sum()) for answer in answers)
-        assert row.voters_wrong == wrong
-        assert row.factor_two == 2 * wrong / (len(answers) * row.total) >= row.error
+        assert row.factor_two == pytest.approx(2 * wrong / (len(answers) * row.total))
+        assert row.factor_two >= row.error - 1e-12
 
 
 @settings(deadline=None, max_examples=60)
@@ -592,7 +670,7 @@ def test_where_the_assumptions_hold_the_bound_does_and_factor_two_always(data):
     ).fit(numbered_rows(8), np.repeat([0, 1], 4))
     certificate = training_certificate(booster)
     for row in certificate.classes:
-        assert row.wrong * certificate.n_voters <= 2 * row.voters_wrong
+        assert row.error <= row.factor_two + 1e-12
         assert row.false_prefixes <= row.missed_prefixes <= certificate.n_boosted
     if certificate.theorem_applies:
         assert certificate.bound_met
@@ -609,8 +687,9 @@ def test_the_vote_is_judged_as_it_is_used_and_the_theorem_on_its_t_rounds():
     assert booster.n_members_used_ == 2
     certificate = training_certificate(booster)
     assert (certificate.n_voters, certificate.n_boosted) == (2, 3)
-    assert [(row.wrong, row.voters_wrong, row.voters_meeting) for row in certificate.classes] == [(0, 0, 2), (1, 1, 2)]
-    assert certificate.classes[1].factor_two == pytest.approx(1 / 3)
+    assert [row.wrong for row in certificate.classes] == [0, 1]
+    # one wrong answer of two members on three rows
+    assert [row.factor_two for row in certificate.classes] == [0, pytest.approx(1 / 3)]
     assert certificate.edges_held
 
 
@@ -629,7 +708,9 @@ def test_a_first_round_without_its_edge_leaves_nothing_to_hedge():
 def test_a_training_certificate_survives_json_and_a_model_folder(blobs, tmp_path):
     booster = booster_of(*blobs)
     certificate = training_certificate(booster)
-    assert TrainingCertificate.from_dict(json.loads(json.dumps(certificate.to_dict()))) == certificate
+    written = json.loads(json.dumps(certificate.to_dict()))
+    assert (written["bound_met"], written["n_rounds"]) == (certificate.bound_met, certificate.n_rounds)
+    assert [row["factor_two"] for row in written["classes"]] == [row.factor_two for row in certificate.classes]
     assert training_certificate(load_model(save_model(booster, tmp_path))) == certificate
 
 
@@ -669,15 +750,14 @@ def test_the_corollary_is_the_bound_of_the_smallest_class():
 def test_a_vote_is_bounded_by_twice_its_members():
     single, vote = (generalisation_bound([0.1], [900], C=0.2, vote=vote) for vote in (False, True))
     assert vote.worst == pytest.approx(2 * single.worst)
-    assert (single.factor, vote.factor) == (1, 2)
 
 
 def test_a_vacuous_bound_says_so():
     bound = generalisation_bound(0.25, [100, 100], C=10)
     assert bound.vacuous
     assert "VACUOUS" in str(bound)
-    assert GeneralisationBound.from_dict(json.loads(json.dumps(bound.to_dict()))) == bound
-    assert generalisation_bound(0.0, [1], C=0.0).classes[0].vacuous
+    assert generalisation_bound(0.0, [1], C=0.0).vacuous
+    assert "VACUOUS" not in str(generalisation_bound(0.0, [10_000], C=0.0))
 
 
 @pytest.mark.parametrize(
@@ -784,5 +864,4 @@ def test_splits_keep_calibration_rows_apart_from_training(blobs):
     splits = make_splits(X, y, val=0.2, cal=0.3, test=0.0, seed=0)
     booster = booster_of(splits.train.X, splits.train.y, splits.val.X, splits.val.y)
     certificate = certify(booster, splits.cal.X, splits.cal.y)
-    assert certificate.n_reused == 0
-    assert replace(certificate, n_reused=None) != certificate
+    assert certificate.overlap.verdict == "none"

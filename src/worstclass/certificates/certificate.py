@@ -1,40 +1,38 @@
-"""The held-out certificate as a record: limits, verdicts, what is missing for a proof, and all of it as text."""
+"""The held-out certificate as a record: limits, verdicts, the rows that a proof still needs, and all of it as text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-#: what is said of a floor as a whole
+from worstclass._text import percent, text_table
+from worstclass.data.seen_rows import RowOverlap
+
+#: verdicts on all wanted floors
 PROVEN, NOT_PROVEN, CANNOT_BE_JUDGED = "proven", "not proven", "cannot be judged"
 
-#: what is said of one class besides "proven" and "not proven"
+#: statuses of one class, besides "proven" and "not proven"
 NO_ROWS, TOO_FEW_ROWS, NOT_ALONE, NOTHING_WANTED = "no rows", "too few rows", "not alone", "nothing wanted"
-USED_BEFORE = "used before"
-
-
-#: the verdict where rows were used before
-REUSED = "CANNOT BE JUDGED by rows that were used before."
 
 
 @dataclass(frozen=True)
 class ClassLimit:
-    """What the calibration rows say of one class.
+    """What the held-out rows say about one class.
 
     Attributes
     ----------
     name : the class.
-    total, wrong : its calibration rows, and those that the model gets wrong.
-    limit : upper limit of its true error, together with the limits of all other classes; 1 without rows.
-    floor : the accuracy wanted; None where nothing is.
-    p_value : probability of so few errors if the true error were ``1 - floor`` or more, at the most; None likewise.
-    status : ``"proven"``, ``"not proven"``, ``"no rows"``, ``"too few rows"`` (even without an error they could not
-        prove the floor), ``"not alone"`` (will be proven once the other classes are, without further rows of this one),
-        ``"used before"`` (the model has seen some of the rows, so that none proves anything) or ``"nothing wanted"``.
+    total, wrong : its rows, and those that the model gets wrong.
+    limit : upper limit of its true error, valid together with the limits of all other classes; 1 without rows.
+    floor : the accuracy wanted; None if nothing is.
+    p_value : the largest probability of so few errors if the true error were ``1 - floor`` or more; None likewise.
+    status : ``"proven"``, ``"not proven"``, ``"no rows"``, ``"too few rows"`` (they could not prove the floor even
+        without an error), ``"not alone"`` (its rows are enough once the other classes are proven) or
+        ``"nothing wanted"``.
     more_rows_at_least : further rows that would prove the floor if none of them were wrong.
-    more_rows_if_rate_stays : further rows that would prove it if the share of errors stays; None where no number would,
-        or where there is no row to know the share from.
+    more_rows_if_rate_stays : further rows that would prove it at the observed error rate; None if no number would, or
+        if there is no row to observe a rate on.
     """
 
     name: str
@@ -54,7 +52,7 @@ class ClassLimit:
 
     @property
     def proven(self) -> bool | None:
-        """Whether the floor is proven; None where none is wanted."""
+        """Whether the floor is proven; None if none is wanted."""
         return None if self.floor is None else self.status == PROVEN
 
 
@@ -67,38 +65,36 @@ class Certificate:
     Attributes
     ----------
     delta : probability with which a promise may fail.
-    classes : one ``ClassLimit`` a class, the largest limit first.
-    worst_limit_alone : upper limit of the error of the worst class, as a promise by itself; 1 where a class has no
-        rows.
-    n_rows : calibration rows.
-    n_reused : how many of them the model was trained or validated on; None where that could not be checked.
-    n_repeated : how many are copies of another calibration row; None where that could not be checked.
+    classes : one ``ClassLimit`` per class, the largest limit first.
+    worst_limit_alone : upper limit of the error of the worst class, as a promise by itself; 1 if a class has no rows.
+    overlap : how many of the rows equal rows that the model has seen, and what was made of it.
 
     Notes
     -----
     Each of these holds with probability ``1 - delta``: all limits together; all classes called proven; the limit of the
-    worst class alone; and, where the verdict is "proven", floors and limits together.
+    worst class alone; and, if the verdict is "proven", floors and limits together.
     """
 
     delta: float
     classes: tuple[ClassLimit, ...]
     worst_limit_alone: float
-    n_rows: int
-    n_reused: int | None = None
-    n_repeated: int | None = None
+    overlap: RowOverlap
+
+    @property
+    def n_rows(self) -> int:
+        """Number of held-out rows."""
+        return self.overlap.n_rows
 
     @property
     def verdict(self) -> str | None:
-        """``"proven"``, ``"not proven"`` or ``"cannot be judged"``; None where no floor was wanted.
+        """``"proven"``, ``"not proven"`` or ``"cannot be judged"``; None if no floor was wanted.
 
-        It cannot be judged where nothing but a lack of rows is in the way: each class that is not proven has rows, but
-        so few that even without an error they could not prove its floor. Nor can it by rows that trained the model.
+        It cannot be judged if the only obstacle is a lack of rows: every class that is not proven has rows, but so few
+        that they could not prove its floor even without an error.
         """
         found = {row.status for row in self.classes} - {NOTHING_WANTED}
         if not found:
             return None
-        if self.n_reused:
-            return CANNOT_BE_JUDGED
         if found & {NOT_PROVEN, NO_ROWS}:
             return NOT_PROVEN
         return CANNOT_BE_JUDGED if TOO_FEW_ROWS in found else PROVEN
@@ -111,7 +107,7 @@ class Certificate:
     @property
     def provable_floor(self) -> float:
         """The largest common floor that these rows prove for every class (if no other was asked for)."""
-        return 0.0 if self.n_reused else 1 - self.worst_limit_alone
+        return 1 - self.worst_limit_alone
 
     @property
     def unproven(self) -> tuple[ClassLimit, ...]:
@@ -124,119 +120,85 @@ class Certificate:
             "verdict": self.verdict,
             "delta": self.delta,
             "n_rows": self.n_rows,
-            "n_reused": self.n_reused,
-            "n_repeated": self.n_repeated,
             "worst_limit": self.worst_limit,
             "worst_limit_alone": self.worst_limit_alone,
             "provable_floor": self.provable_floor,
+            "overlap": asdict(self.overlap),
             "classes": [{**asdict(row), "error": row.error} for row in self.classes],
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
-        """Rebuild a certificate from what ``to_dict`` gave."""
-        keys = ("delta", "worst_limit_alone", "n_rows", "n_reused", "n_repeated")
+        """Rebuild a certificate from the result of ``to_dict``."""
         rows = [{key: value for key, value in row.items() if key != "error"} for row in values["classes"]]
-        return cls(classes=tuple(ClassLimit(**row) for row in rows), **{key: values[key] for key in keys})
+        return cls(
+            delta=values["delta"],
+            classes=tuple(ClassLimit(**row) for row in rows),
+            worst_limit_alone=values["worst_limit_alone"],
+            overlap=RowOverlap(**values["overlap"]),
+        )
 
     def __str__(self) -> str:
-        width = max(5, *(len(row.name) for row in self.classes))
-        head = f"{'class':<{width}}  {'error':>7}  {'wrong':>7}  {'rows':>7}  {'limit':>7}"
-        lines = [head + ("    floor  proven" if self.verdict else "")]
-        lines += [_line(row, width, with_floor=self.verdict is not None) for row in self.classes]
-        warned = reuse_lines(self.n_rows, self.n_reused, self.n_repeated)
-        return "\n".join([*lines, *self._promise(), *self._verdict_lines(), *warned])
-
-    @property
-    def _confidence(self) -> str:
-        return f"{100 * (1 - self.delta):.4g}%"
-
-    def _promise(self) -> list[str]:
-        if self.n_reused:
-            return []
-        return [
-            f"With confidence {self._confidence} no class errs on more than its limit; the worst class thus on at most "
-            f"{_percent(self.worst_limit)}.",
-            f"Of the worst class alone, with the same confidence: at most {_percent(self.worst_limit_alone)}.",
+        head = ["class", "error", "wrong", "rows", "limit"]
+        cells = [
+            [row.name, percent(row.error), str(row.wrong), str(row.total), _limit(row.limit)] for row in self.classes
         ]
+        if self.verdict is not None:
+            head += ["floor", "proven"]
+            cells = [[*line, *_floor_cells(row)] for line, row in zip(cells, self.classes, strict=True)]
+        confidence = f"{100 * (1 - self.delta):.4g}%"
+        promise = [
+            f"With confidence {confidence} no class errs on more than its limit, so the worst class errs on at most "
+            f"{_limit(self.worst_limit)}.",
+            f"For the worst class alone, with the same confidence: at most {_limit(self.worst_limit_alone)}.",
+        ]
+        table = text_table(head, cells, left=(0, 6))
+        return "\n".join([*table, *promise, *self._verdict_lines(confidence), str(self.overlap)])
 
-    def _verdict_lines(self) -> list[str]:
+    def _verdict_lines(self, confidence: str) -> list[str]:
         if self.verdict is None:
             return []
         if self.verdict == PROVEN:
             who = every_class([row.name for row in self.classes if row.floor is None], "floor")
-            lines = [f"PROVEN with confidence {self._confidence}: {who} errs on less than 1 - floor."]
+            lines = [f"PROVEN with confidence {confidence}: {who} errs on less than 1 - floor."]
             if any(row.floor is not None and row.limit > 1 - row.floor for row in self.classes):
-                lines += ["(All floors together are proven by a sharper rule than the limits: see docs/theory.md.)"]
+                lines += ["(A sharper rule than the limits proves all floors together: see docs/theory.md.)"]
             return lines
-        if self.n_reused:
-            return [REUSED]
         n_wanted = sum(row.floor is not None for row in self.classes)
-        head = f"{self.verdict.upper()}: without proof of {len(self.unproven)} of {n_wanted} floors."
+        head = f"{self.verdict.upper()}: {len(self.unproven)} of {n_wanted} floors lack a proof."
         return [head, *(f"- {row.name}: {_missing(row)}" for row in self.unproven)]
 
 
-def every_class(not_asked: list[str], noun: str) -> str:
-    """Say of whom something is proven: of every class, or of every class but those of which nothing was asked."""
+def every_class(not_asked: Sequence[str], noun: str) -> str:
+    """Name the classes that a proof covers: every class, or every class except those without a floor or limit."""
     return f"every class with a {noun} (all but {', '.join(not_asked)})" if not_asked else "every class"
-
-
-def reuse_lines(n_rows: int, n_reused: int | None, n_repeated: int | None) -> list[str]:
-    """Say in the text of a certificate what speaks against its rows: use before, and copies."""
-    lines = []
-    if n_reused is None:
-        lines += ["Not checked: whether the model was trained or validated on any of these rows."]
-    elif n_reused:
-        lines += [
-            f"FORCED: the model was trained or validated on {n_reused} of the {n_rows} rows, so nothing above is a "
-            "promise, the limits included."
-        ]
-    if n_repeated:
-        lines += [
-            f"{n_repeated} rows are copies of other rows. If they were copied, and not drawn so, leave them out: "
-            "copies prove nothing."
-        ]
-    return lines
-
-
-def _line(row: ClassLimit, width: int, *, with_floor: bool) -> str:
-    error = "-" if row.error is None else f"{row.error:.1%}"
-    line = f"{row.name:<{width}}  {error:>7}  {row.wrong:>7}  {row.total:>7}  {_percent(row.limit):>7}"
-    if not with_floor:
-        return line
-    if row.floor is None:
-        return f"{line}  {'-':>7}  -"
-    return f"{line}  {_shown_percent(row.floor):>7}  {'yes' if row.proven else row.status.upper()}"
 
 
 def _missing(row: ClassLimit) -> str:
     """Say what a proof of the floor of one class still needs."""
     if row.status == NOT_ALONE:
-        return "enough once the other classes are proven; its own rows need not be more."
+        return "proven as soon as the other classes are; it needs no further rows."
     least = f"at least {row.more_rows_at_least:,}"
     if row.status == NO_ROWS:
-        return f"it has no calibration rows; {least} needed, all of them right."
-    start = f"{row.wrong} of {row.total} rows wrong do not prove {_shown(row.floor)}; {least} more needed, "
+        return f"it has no rows; {least} needed, all of them right."
+    start = f"{row.wrong} of {row.total} rows wrong do not prove {row.floor}; {least} more needed, "
     if row.status == TOO_FEW_ROWS:
-        start = f"{row.total} rows cannot prove {_shown(row.floor)}, even without an error; {least} more needed, "
+        start = f"{row.total} rows cannot prove {row.floor}, even without an error; {least} more needed, "
     if row.more_rows_if_rate_stays is None:
-        return f"{start}all of them right. No number of rows is enough while the share of errors stays."
+        return f"{start}all of them right. At the observed error rate no number of rows is enough."
     if row.more_rows_if_rate_stays == row.more_rows_at_least:
         return f"{start}all of them right."
-    return f"{start}all of them right; {row.more_rows_if_rate_stays:,} if the share of errors stays."
+    return f"{start}all of them right; {row.more_rows_if_rate_stays:,} at the observed error rate."
 
 
-def _shown(floor: float | None) -> str:
-    """Show a floor as it was written; rounded, 0.99999 would be 1."""
-    return f"{floor}" if floor is not None else "-"
+def _floor_cells(row: ClassLimit) -> tuple[str, str]:
+    if row.floor is None:
+        return "-", "-"
+    short = percent(row.floor)
+    shown = short if short != "100.0%" else f"{100 * row.floor:.10g}%"  # 0.99999 is not 1
+    return shown, "yes" if row.proven else row.status.upper()
 
 
-def _shown_percent(floor: float) -> str:
-    short = f"{floor:.1%}"
-    return short if short != "100.0%" else f"{100 * floor:.10g}%"
-
-
-def _percent(rate: float) -> str:
-    """Show a limit rounded up: a rounded-down limit would promise too much."""
-    tenths = -(-rate * 1000 // 1)
-    return f"{tenths / 10:.1f}%"
+def _limit(rate: float) -> str:
+    """Show a limit rounded up: a limit that is rounded down would promise too much."""
+    return f"{-(-rate * 1000 // 1) / 10:.1f}%"

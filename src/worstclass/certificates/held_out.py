@@ -1,4 +1,4 @@
-"""``certify``: what rows that were used for nothing else prove of a fitted classifier."""
+"""``certify``: what rows that were used for nothing else prove about a fitted classifier."""
 
 from __future__ import annotations
 
@@ -13,63 +13,62 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from worstclass._typing import IntArray
+from worstclass._checks import by_class, check_delta
+from worstclass._typing import BoolArray, IntArray
 from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays, upper_limit
-from worstclass.certificates.calibration import (
-    calibration_labels,
-    count_reuse,
-    known_rows,
-    label_values,
-)
 from worstclass.certificates.certificate import (
     NO_ROWS,
     NOT_ALONE,
     NOT_PROVEN,
     PROVEN,
     TOO_FEW_ROWS,
-    USED_BEFORE,
     Certificate,
     ClassLimit,
 )
-from worstclass.certificates.multiple import step_up
-from worstclass.certificates.requirement import OWNER, check_delta, wanted_floors
-from worstclass.data.labels import Labels, label_column, refuse_twins
+from worstclass.data.labels import Labels, known_labels, label_column, refuse_twins
+from worstclass.data.map_style import is_map_dataset, labels_of
+from worstclass.data.seen_rows import check_unseen
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ParameterError
+from worstclass.floors import exact_floor
 from worstclass.metrics import ClassCounts, count_correct
+
+OWNER = "certify"
 
 
 def certify(
     model: Any,
-    X_cal: Any,
-    y_cal: Any = None,
+    X: Any,
+    y: Any = None,
     *,
-    delta: float = 0.05,
     require: float | Mapping[Any, float] | None = None,
-    force: bool = False,
+    delta: float = 0.05,
+    allow_equal_rows: bool = False,
 ) -> Certificate:
     """Limit the error of every class, and say whether the wanted floors are proven.
 
-    Assumes that the calibration rows of each class are independent draws from what the class will look like in use, and
-    that they chose nothing: they neither trained the model, nor chose theta, the prefix, the method or ``require``. A
-    second model that is certified on the same rows because the first failed has been chosen on them.
+    Assumes that the rows of each class are independent draws from what the class will look like in use, and that they
+    chose nothing: they neither trained the model, nor chose theta, the prefix, the method or ``require``. If a second
+    model is certified on the same rows because the first one failed, these rows have chosen it.
 
     Parameters
     ----------
-    model : a fitted classifier: any object with ``predict``. Its classes are those of ``classes_``; of a model without
-        that, those of ``y_cal``.
-    X_cal, y_cal : the calibration rows, in a form that ``model.predict`` takes. ``y_cal`` may be left out where X is a
-        data set that has labels.
+    model : a fitted classifier: any object with ``predict``. Its classes are those in ``classes_``, or those of y if it
+        has no such attribute. Rows that the model has seen, by its ``seen_rows_``, are refused; for a model without
+        that record the certificate says that this was not checked.
+    X, y : held-out rows, in a form that ``model.predict`` takes, and their labels. y may be left out if X is a data set
+        that has labels.
+    require : the accuracy floor to prove: one for all classes, or a mapping in which ``"others"`` stands for the
+        classes not named; 0 wants nothing. A floor of 0.8 is proven by rejecting an error of 0.2 or more.
     delta : probability, in (0, 1), with which a promise may fail.
-    require : the accuracy floor that is to be proven: one for all classes, or a mapping in which ``"others"`` stands
-        for the classes not named; 0 wants nothing. A floor of 0.8 is proven by rejecting an error of 0.2 or more.
-    force : certify although the model was trained or validated on some of the rows. The certificate then says so.
+    allow_equal_rows : accept rows that equal rows the model has seen if coincidence and reuse cannot be told apart. The
+        certificate records it.
 
     Returns
     -------
     A ``Certificate``: Clopper-Pearson limits at ``delta / K`` each, so that all hold together, and the verdict on the
     floors by exact binomial tests with Hochberg's rule. All floors are proven exactly when each class alone is at
-    ``delta``: the worst class cannot be missed, whichever it is. See docs/theory.md for the proofs.
+    ``delta``. The proofs are in docs/theory.md.
 
     Examples
     --------
@@ -83,25 +82,73 @@ def certify(
     >>> certificate.verdict
     'proven'
     """
-    check_delta(delta, owner=OWNER)
-    classes = _classes(model, X_cal, y_cal)
+    check_delta(delta, OWNER)
+    classes = _classes(model, X, y)
     floors = wanted_floors(require, classes)
-    X = columns_in_order(X_cal, getattr(model, "feature_names_in_", None))
-    labels = calibration_labels(X, y_cal, classes, name="y_cal", owner=OWNER)
-    n_reused, n_repeated = count_reuse(X, *known_rows(model), force=force)
+    X = columns_in_order(X, getattr(model, "feature_names_in_", None))
+    labels = held_out_labels(X, y, classes, owner=OWNER)
+    seen = getattr(model, "seen_rows_", None)
+    overlap = check_unseen(X, seen, owner=OWNER, allow_equal_rows=allow_equal_rows)
     counts = _counts(model, X, labels)
     wrong = counts.total - counts.correct
     rows = _class_limits(wrong, counts.total, floors, classes, delta)
-    if n_reused:
-        rows = [row if row.floor is None else replace(row, status=USED_BEFORE) for row in rows]
     return Certificate(
         delta=float(delta),
         classes=tuple(sorted(rows, key=lambda row: -row.limit)),
         worst_limit_alone=float(upper_limit(wrong, counts.total, delta).max()),
-        n_rows=int(counts.total.sum()),
-        n_reused=n_reused,
-        n_repeated=n_repeated,
+        overlap=overlap,
     )
+
+
+def held_out_labels(X: Any, y: Any, classes: npt.NDArray[Any], *, owner: str, name: str = "y") -> Labels:
+    """Read the labels of held-out rows: there must be some, and all must be among the classes."""
+    _label_values(X, y, name, owner)
+    return known_labels(X, y, classes, name)
+
+
+def _label_values(X: Any, y: Any, name: str, owner: str) -> npt.NDArray[Any]:
+    if y is None and not is_map_dataset(X):
+        raise DataError(f"{owner} needs the labels of the held-out rows. Pass {name}.")
+    values = np.asarray(labels_of(X) if y is None else y)
+    if values.size == 0:
+        raise DataError(f"{owner} needs held-out rows and got none. Pass rows that were used for nothing else.")
+    return values
+
+
+def wanted_floors(
+    require: float | Mapping[Any, float] | None, classes: npt.NDArray[Any]
+) -> tuple[Fraction | None, ...]:
+    """Read one floor for all classes or a mapping; None for a class with a floor of 0, which wants nothing.
+
+    Examples
+    --------
+    >>> wanted_floors({"malignant": 0.95, "others": 0}, np.array(["benign", "malignant"]))
+    (None, Fraction(19, 20))
+    """
+
+    def read(value: Any) -> Fraction | None:
+        return exact_floor(value, owner=OWNER, parameter="require") or None
+
+    given = 0 if require is None else require
+    return tuple(by_class(given, classes.tolist(), read, parameter="require", owner=OWNER, noun="floor", nothing="0"))
+
+
+def hochberg(p_values: npt.ArrayLike, delta: float) -> BoolArray:
+    """Reject all up to the largest j-th smallest p-value that is at most ``delta / (K - j + 1)``.
+
+    For independent p-values, any false rejection has a probability of at most ``delta``. All K are rejected exactly
+    when the largest p-value is at most ``delta``. The K tests are the last dimension of the array.
+
+    Examples
+    --------
+    >>> hochberg([0.04, 0.03, 0.05], 0.05), hochberg([0.04, 0.03, 0.06], 0.05), hochberg([0.01, 0.3, 0.02], 0.05)
+    (array([ True,  True,  True]), array([False, False, False]), array([ True, False,  True]))
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    ordered = np.sort(p, axis=-1)
+    passed = ordered <= delta / np.arange(p.shape[-1], 0, -1)
+    largest = np.where(passed, ordered, -1.0).max(axis=-1, keepdims=True)
+    return np.asarray(p <= largest)
 
 
 def _class_limits(
@@ -118,7 +165,7 @@ def _class_limits(
     places = list(wanted)
     rates = np.array([float(1 - floor) for floor in wanted.values()])
     p_values = p_value(wrong[places], total[places], rates)
-    proven = step_up(p_values, delta)
+    proven = hochberg(p_values, delta)
     for (k, floor), p, is_proven in zip(wanted.items(), p_values.tolist(), proven.tolist(), strict=True):
         rows[k] = _judged(rows[k], floor, p, is_proven, delta)
     return rows
@@ -147,34 +194,26 @@ def _classes(model: Any, X: Any, y: Any) -> npt.NDArray[Any]:
     predicts = not isinstance(model, type) and callable(getattr(model, "predict", None))
     if not predicts or (isinstance(model, BaseEstimator) and is_regressor(model)):
         raise ParameterError("model", OWNER, allowed="a fitted classifier, with a method predict", got=model)
-    try:
-        classes = np.asarray(model.classes_)
-    except AttributeError:
-        _require_fitted(model)
-        classes = np.unique(label_values(X, y, name="y_cal", owner=OWNER))
-    if classes.ndim != 1:
-        allowed = "a classifier with one label a row; its classes_ must be a list of labels"
-        raise ParameterError("model", OWNER, allowed=allowed, got=classes)
-    return classes
-
-
-def _require_fitted(model: Any) -> None:
-    """Refuse a scikit-learn classifier that was not fitted; of other models nothing is known."""
     if isinstance(model, BaseEstimator):
         try:
             check_is_fitted(model)
         except NotFittedError:
             hint = "Call its fit first."
             raise ParameterError("model", OWNER, allowed="a fitted classifier", got=model, hint=hint) from None
+    given = getattr(model, "classes_", None)
+    classes = np.unique(_label_values(X, y, "y", OWNER)) if given is None else np.asarray(given)
+    if classes.ndim != 1:
+        allowed = "a classifier with one label per row; its classes_ must be a list of labels"
+        raise ParameterError("model", OWNER, allowed=allowed, got=classes)
+    return classes
 
 
 def _counts(model: Any, X: Any, labels: Labels) -> ClassCounts:
-    """Ask the model, and count; an answer that is no class is wrong."""
-    _require_fitted(model)
+    """Predict and count; an answer that is not one of the classes is wrong."""
     answers = label_column(model.predict(X))
     if answers.shape != labels.index.shape:
         raise DataError(
-            f"model.predict must return one label a row, shape {labels.index.shape}. Got the shape {answers.shape}."
+            f"model.predict must return one label per row, shape {labels.index.shape}. Got the shape {answers.shape}."
         )
     index = {label: k for k, label in enumerate(labels.classes.tolist())}
     refuse_twins(answers.tolist(), list(index), "The model answers with")

@@ -1,14 +1,15 @@
-"""What holds on the training rows: counted, next to what the paper's theorem assumes and what always follows."""
+"""What holds on the training rows: the counts, and which assumptions of the paper's Theorem 1 held."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from worstclass._typing import IntArray
+from worstclass._text import percent, text_table
+from worstclass._typing import BoolArray, IntArray
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
 from worstclass.exceptions import ParameterError
@@ -17,23 +18,19 @@ from worstclass.floors import Floors
 
 @dataclass(frozen=True)
 class ClassTraining:
-    """One class on the training rows.
-
-    "Voters" are the members that the vote uses; "prefixes" are the first 1, 2, ... of the T rounds.
+    """One class on the training rows. A prefix is the vote of the first 1, 2, ... of the T rounds.
 
     Attributes
     ----------
     name : the class.
     total, wrong : its training rows, and those that the vote gets wrong.
     floor : its theta.
-    spare : rows by which the bound is met: how many more could be wrong. Below 0: rows by which it is missed.
-    voters_meeting : voters that meet the floor by themselves (feedback 1).
-    voters_wrong : wrong answers of all voters together.
-    factor_two : twice the mean error of the voters, which the error of the vote never exceeds.
-    missed_prefixes : prefixes whose vote misses the bound.
-    false_prefixes : of those, how many have at least half of their members meeting the floor. The proof's majority step
-        says that there is none.
-    false_at_end : whether the vote of all T rounds is one of them: then the proof fails on this class.
+    spare : how many more rows could be wrong with the bound still met; below 0, the rows by which it is missed.
+    factor_two : twice the mean error of the members that vote, which the error of the vote never exceeds.
+    missed_prefixes : prefixes that miss the bound.
+    false_prefixes : those of them in which at least half of the members meet the floor. According to the majority step
+        of the proof there is none.
+    false_at_end : whether the vote of all T rounds is one of them.
     """
 
     name: str
@@ -41,8 +38,6 @@ class ClassTraining:
     wrong: int
     floor: float
     spare: int
-    voters_meeting: int
-    voters_wrong: int
     factor_two: float
     missed_prefixes: int
     false_prefixes: int
@@ -61,19 +56,19 @@ class ClassTraining:
 
 @dataclass(frozen=True)
 class TrainingCertificate:
-    """Whether every class meets its floor on the training rows, and why the theorem does or does not say so.
+    """Whether every class meets its floor on the training rows, and whether the theorem explains it.
 
     Attributes
     ----------
-    classes : one ``ClassTraining`` a class, in the order of ``classes_``.
+    classes : one ``ClassTraining`` per class, in the order of ``classes_``.
     n_rounds : T, as planned.
     n_boosted, n_extended : rounds of the T that were finished, and rounds added after them.
-    n_voters : members that the vote uses.
+    n_voters : members that vote.
     needed_edge : 1/2 + gamma.
-    n_edges_reached : finished rounds among the T whose edge reached it.
-    regret : Hedge's regret over the finished rounds; None where there is none.
-    regret_bound : what Hedge's theory allows, ``ln K / eta + eta t / 8``; None likewise.
-    regret_allowed : what the theorem assumes at the most, ``gamma T / 2``.
+    n_edges_reached : finished rounds among the T that reached it.
+    regret : Hedge's regret over the finished rounds; None if there is none.
+    regret_bound : the bound of Hedge's theory, ``ln K / eta + eta t / 8``; None likewise.
+    regret_allowed : the largest regret that the theorem allows, ``gamma T / 2``.
     """
 
     classes: tuple[ClassTraining, ...]
@@ -89,7 +84,7 @@ class TrainingCertificate:
 
     @property
     def bound_met(self) -> bool:
-        """Whether the vote that is used meets the bound for every class."""
+        """Whether the vote meets the bound for every class."""
         return all(row.met for row in self.classes)
 
     @property
@@ -109,7 +104,7 @@ class TrainingCertificate:
 
     @property
     def theorem_applies(self) -> bool:
-        """Whether all that the theorem assumes held, so that it proves the bound for the vote of the T rounds."""
+        """Whether all assumptions of the theorem held, so that it proves the bound for the vote of the T rounds."""
         return self.edges_held and self.regret_held and self.majority_held
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,21 +112,17 @@ class TrainingCertificate:
         derived = ("bound_met", "edges_held", "regret_held", "majority_held", "theorem_applies")
         return {**asdict(self), **{name: getattr(self, name) for name in derived}}
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> TrainingCertificate:
-        """Rebuild a certificate from what ``to_dict`` gave."""
-        own = {name: values[name] for name in cls.__dataclass_fields__ if name != "classes"}
-        return cls(classes=tuple(ClassTraining(**row) for row in values["classes"]), **own)
-
     def __str__(self) -> str:
-        width = max(5, *(len(row.name) for row in self.classes))
-        head = f"{'class':<{width}}  {'error':>7}  {'wrong':>7}  {'rows':>7}    floor  {'spare':>6}  {'factor two':>10}"
-        lines = [
-            f"{row.name:<{width}}  {row.error:>7.1%}  {row.wrong:>7}  {row.total:>7}  {row.floor:>7.1%}  "
-            f"{row.spare:>6}  {row.factor_two:>10.1%}"
+        cells = [
+            (
+                row.name,
+                *map(percent, (row.error, row.factor_two, row.floor)),
+                *map(str, (row.wrong, row.total, row.spare)),
+            )
             for row in self.classes
         ]
-        return "\n".join([head, *lines, *self._sentences()])
+        table = text_table(["class", "error", "factor two", "floor", "wrong", "rows", "spare"], cells)
+        return "\n".join([*table, *self._sentences()])
 
     def _sentences(self) -> list[str]:
         missed = [f"{row.name} by {-row.spare}" for row in self.classes if not row.met]
@@ -139,23 +130,24 @@ class TrainingCertificate:
         false = sum(row.false_prefixes for row in self.classes)
         premise = sum(row.missed_prefixes for row in self.classes)
         regret = "none" if self.regret is None else f"{self.regret:.2f} (Hedge's bound {self.regret_bound:.2f})"
+        proof = "proves the bound for the vote of the T rounds" if self.theorem_applies else "does not apply here"
         return [
             f"Training bound of the vote of {self.n_voters} members, counted: {bound}.",
-            f"What the theorem assumes: edge {self.needed_edge:.4f} in each of {self.n_rounds} rounds, reached in "
-            f"{self.n_edges_reached} ({_held(self.edges_held)}); regret at most {self.regret_allowed:.2f}, was "
-            f"{regret} ({_held(self.regret_held)}); the majority step after T rounds ({_held(self.majority_held)}; "
-            f"false in {false} of the {premise} cases of a prefix that misses a class).",
-            "The theorem "
-            + ("proves the bound for the vote of the T rounds." if self.theorem_applies else "does not apply here.")
-            + " What always holds: the error is at most 'factor two', twice the mean error of the members.",
+            "Assumptions of the theorem:",
+            f"- edge {self.needed_edge:.4f} in each of {self.n_rounds} rounds, reached in {self.n_edges_reached}: "
+            f"{_held(self.edges_held)}",
+            f"- regret at most {self.regret_allowed:.2f}, was {regret}: {_held(self.regret_held)}",
+            f"- majority step after T rounds: {_held(self.majority_held)} (false in {false} of the {premise} cases in "
+            "which a prefix misses a class)",
+            f"The theorem {proof}. In any case the error is at most 'factor two', twice the mean error of the members.",
         ]
 
 
 def training_certificate(booster: WorstClassBooster) -> TrainingCertificate:
     """Count what holds on the training rows, from the history of a fitted booster; nothing is predicted again.
 
-    The vote is judged as it is used (after a choice of the prefix, with added rounds), the theorem's assumptions on the
-    T rounds of the algorithm, which are all that it speaks of.
+    The vote is judged as it is used (after the choice of a prefix, with added rounds), and the assumptions of the
+    theorem on the T rounds of the algorithm.
 
     Examples
     --------
@@ -172,7 +164,7 @@ def training_certificate(booster: WorstClassBooster) -> TrainingCertificate:
     history = booster.history_
     boosted = [record for record in history if record.phase == "boost"]
     return TrainingCertificate(
-        classes=tuple(_classes(booster, boosted)),
+        classes=_classes(booster, boosted),
         n_rounds=booster.n_rounds_,
         n_boosted=len(boosted),
         n_extended=sum(record.phase == "extend" for record in history),
@@ -185,38 +177,27 @@ def training_certificate(booster: WorstClassBooster) -> TrainingCertificate:
     )
 
 
-def _classes(booster: WorstClassBooster, boosted: Sequence[RoundRecord]) -> list[ClassTraining]:
+def _classes(booster: WorstClassBooster, boosted: Sequence[RoundRecord]) -> tuple[ClassTraining, ...]:
     voters = booster.history_[: booster.n_members_used_]
     floors = Floors.from_theta(booster.theta, booster.classes_)
     total = np.array(voters[-1].class_totals)
     correct = np.array(voters[-1].vote_correct)
     quota = floors.vote_quota(total)
-    wrong_answers = (total - np.array([record.member_correct for record in voters])).sum(axis=0)
-    meeting = np.array([record.feedback for record in voters]).sum(axis=0)
+    mean_error = (total - np.array([record.member_correct for record in voters])).mean(axis=0) / total
     missed, false = _majority_step(boosted, quota)
-    return [
-        ClassTraining(
-            name=str(label),
-            total=int(total[k]),
-            wrong=int(total[k] - correct[k]),
-            floor=float(floors.theta[k]),
-            spare=int(correct[k] - quota[k]),
-            voters_meeting=int(meeting[k]),
-            voters_wrong=int(wrong_answers[k]),
-            factor_two=2 * int(wrong_answers[k]) / (len(voters) * int(total[k])),
-            missed_prefixes=int(missed[:, k].sum()),
-            false_prefixes=int(false[:, k].sum()),
-            false_at_end=bool(false[-1:, k].any()),
-        )
-        for k, label in enumerate(booster.classes_.tolist())
-    ]
+    columns = (total, total - correct, np.array(floors.as_floats()), correct - quota, 2 * mean_error)
+    prefixes = (missed.sum(axis=0), false.sum(axis=0), false[-1:].any(axis=0))
+    rows: Any = zip(
+        map(str, booster.classes_.tolist()), *(part.tolist() for part in (*columns, *prefixes)), strict=True
+    )
+    return tuple(ClassTraining(*row) for row in rows)
 
 
-def _majority_step(boosted: Sequence[RoundRecord], quota: IntArray) -> tuple[Any, Any]:
-    """Tell for each prefix and class whether the vote misses it, and whether it does so against the proof.
+def _majority_step(boosted: Sequence[RoundRecord], quota: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Return for each prefix and class whether the vote misses it, and whether the majority step is then false.
 
-    The proof says of a class that the vote of t rounds misses: more than half of the t rounds miss it. That is false
-    where at least half of them meet it, 2 * met >= t.
+    According to that step, a class that the vote of t rounds misses is missed by more than half of the rounds. It is
+    false if at least half of them meet the class, 2 * met >= t.
     """
     shape = (len(boosted), len(quota))
     vote = np.array([record.vote_correct for record in boosted]).reshape(shape)

@@ -59,7 +59,7 @@ def certify_command(
     if own_limits is not None:
         certificate = own_limits.certify(X, y, delta=delta, force=force)
     else:
-        certificate = certify(booster, X, y, delta=delta, require=floors, force=force)
+        certificate = certify(booster, X, y, delta=delta, require=floors, allow_equal_rows=force)
     if as_json:
         rows = {"data": Path(data).name, "part": drawn.name, "available": drawn.available}
         typer.echo(json.dumps({**certificate.to_dict(), "model": str(model), **rows, "seed": seed}, indent=1))

@@ -35,7 +35,7 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass._version import __version__
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
-from worstclass.data.seen_rows import Hashes
+from worstclass.data.seen_rows import Hashes, SeenRows
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.floors import Floors, shortest_floor
 from worstclass.learners.base import Member
@@ -200,6 +200,8 @@ def load_model(
     booster.row_hashes_ = _read_hashes(folder / "row-hashes.npy")
     if not card.training_rows_known:
         booster.training_rows_known_ = False
+    known = booster.row_hashes_ is not None and card.training_rows_known
+    booster.seen_rows_ = SeenRows(training=booster.row_hashes_, complete=known)
     booster._report()
     model: Model = booster
     if (folder / OFFSETS).exists():

@@ -11,14 +11,13 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from worstclass._checks import suggests_options
+from worstclass._checks import check_delta, suggests_options
 from worstclass._typing import BoolArray, FloatArray, IntArray
-from worstclass.certificates.calibration import calibration_labels, count_reuse, known_rows
 from worstclass.certificates.certificate import PROVEN
-from worstclass.certificates.requirement import check_delta
+from worstclass.certificates.held_out import held_out_labels
 from worstclass.data.labels import Labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import row_hashes, seen_hashes, which_seen
+from worstclass.data.seen_rows import SeenRows, check_unseen, row_hashes, which_seen
 from worstclass.data.splits import columns_in_order, take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning, UnknownNameError, UnmetBoundWarning
 from worstclass.randomness import SeedTree
@@ -143,7 +142,7 @@ class AbstainingClassifier(WrappedClassifier):
         abstain_label = abstain_value(self.abstain_label, labels.classes, owner=OWNER)
         if self._is_prefit:
             held_out = HeldOut(
-                self.estimator, X, labels, *count_reuse(X, *known_rows(self.estimator), force=self.force)
+                self.estimator, X, labels, *_overlap(X, getattr(self.estimator, "seen_rows_", None), self.force)
             )
         elif X_val is None and y_val is None:
             held_out = self._divided(X, labels, options, rng)
@@ -186,7 +185,7 @@ class AbstainingClassifier(WrappedClassifier):
         level = self.delta if delta is None else delta
         check_delta(level, owner=f"{OWNER}.certify")
         X, target = self._known_rows(X, y)
-        n_reused, n_repeated = count_reuse(X, *known_rows(self), force=force)
+        n_reused, n_repeated = _overlap(X, self.seen_rows_, force)
         rows = Judged(target, *answers_and_margins(self.estimator_, X, self.margin_))
         risks = self._risks(rows, self.thresholds_)
         silent = bool(np.isposinf(self.thresholds_).all())
@@ -201,14 +200,14 @@ class AbstainingClassifier(WrappedClassifier):
         """Return other rows with their columns in order, and their class indices."""
         check_is_fitted(self, "thresholds_")
         rows = columns_in_order(indexable(X), getattr(self, "feature_names_in_", None))
-        return rows, calibration_labels(rows, indexable(y), self.classes_, name="y", owner=OWNER).index
+        return rows, held_out_labels(rows, indexable(y), self.classes_, name="y", owner=OWNER).index
 
     def _with_validation_rows(self, X: Any, labels: Labels, X_val: Any, y_val: Any, options: dict[str, Any]) -> HeldOut:
         if X_val is None or (y_val is None and not is_map_dataset(X_val)):
             raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
         rows = columns_in_order(indexable(X_val), getattr(X, "columns", None))
-        held_out = calibration_labels(rows, indexable(y_val), labels.classes, name="y_val", owner=OWNER)
-        reuse = count_reuse(rows, seen_hashes(X), force=self.force)
+        held_out = held_out_labels(rows, indexable(y_val), labels.classes, name="y_val", owner=OWNER)
+        reuse = _overlap(rows, SeenRows.of(X), self.force)
         model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
         return HeldOut(model, rows, held_out, *reuse)
 
@@ -223,7 +222,7 @@ class AbstainingClassifier(WrappedClassifier):
         model = clone(self.estimator)
         model.fit(take_rows(X, train), labels.classes[labels.index[train]], **rows_of_options(options, train, labels))
         held_out = take_rows(X, rest)
-        _, n_repeated = count_reuse(held_out, None, force=True)
+        _, n_repeated = _overlap(held_out, None, force=True)
         return HeldOut(model, held_out, Labels(labels.classes, labels.index[rest]), 0, n_repeated)
 
     def _without_copies(self, X: Any, train: IntArray, rest: IntArray) -> IntArray:
@@ -329,3 +328,8 @@ _COPIES = (
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, float | np.floating) and 0 < float(value) < 1
+
+
+def _overlap(X: Any, seen: SeenRows | None, force: bool) -> tuple[int | None, int | None]:
+    found = check_unseen(X, seen, owner=OWNER, allow_equal_rows=force)
+    return 0 if found.verdict == "chance" else found.n_equal, found.n_repeated

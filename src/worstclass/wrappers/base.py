@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._typing import FloatArray
 from worstclass.data.labels import Labels, known_labels, training_labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import Hashes, seen_hashes
+from worstclass.data.seen_rows import Hashes, SeenRows
 from worstclass.exceptions import DataError, ParameterError, UnknownOptionError
 
 
@@ -145,7 +145,8 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
-        self._know_rows(seen_hashes(*rows))
+        now = SeenRows.of(*rows)
+        self._know_rows(now.rows_of() if now.complete else None)
 
     def _know_rows(self, now: Hashes | None, known: bool | None = None) -> None:
         """Keep the fingerprints of the rows that were seen now, besides those that a fitted classifier came with.
@@ -158,3 +159,4 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.training_rows_known_ = now is not None and (trained_here or inner_known) if known is None else known
         parts = [hashes for hashes in (now, None if trained_here else before) if hashes is not None]
         self.row_hashes_ = np.unique(np.concatenate(parts)) if parts else None
+        self.seen_rows_ = SeenRows(training=self.row_hashes_, complete=self.training_rows_known_)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._checks import suggests_options
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
-from worstclass.data.seen_rows import is_reuse, n_shared
+from worstclass.data.seen_rows import SeenRows, row_hashes, which_seen
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import ParameterError, ReusedRowsWarning, UnmetBoundWarning
 from worstclass.floors import Floors
@@ -143,7 +143,7 @@ class WorstClassOffsets(WrappedClassifier):
             else:
                 X_val = columns_in_order(X_val, getattr(X, "columns", None))
                 model, validation = self._trained_with(X, labels, X_val, y_val, options)
-                _warn_of_reuse(n_shared(X, X_val), len(validation.index))
+                _warn_of_reuse(_n_shared(X, X_val), len(validation.index))
                 held_out = HeldOut(class_scores(model, X_val, kind), validation.index)
         self._adopt(model, labels.classes, X, X_val)
         self.scores_ = kind
@@ -248,8 +248,13 @@ class WorstClassOffsets(WrappedClassifier):
         self.blocking_classes_: tuple[Any, ...] = tuple(self.shortfall_)
 
 
+def _n_shared(X: Any, X_val: Any) -> int | None:
+    seen, hashes = SeenRows.of(X).training, row_hashes(X_val, read_items=True)
+    return None if seen is None or hashes is None else int(which_seen(hashes, seen).sum())
+
+
 def _warn_of_reuse(n_reused: int | None, n_rows: int) -> None:
-    if is_reuse(n_reused, n_rows):
+    if n_reused is not None and n_reused > 0.1 * n_rows:
         message = (
             f"The classifier was trained on, or chosen by, {n_reused} of the {n_rows} rows that choose the offsets. "
             "Its errors there say little of those on other rows. Pass rows that it has not seen."

@@ -15,11 +15,8 @@ from worstclass.certificates.certificate import (
     NOT_ALONE,
     NOT_PROVEN,
     PROVEN,
-    REUSED,
     TOO_FEW_ROWS,
-    USED_BEFORE,
     every_class,
-    reuse_lines,
 )
 from worstclass.wrappers.risk_report import ClassRisk, RiskReport, worst_first
 
@@ -68,7 +65,7 @@ answered and right; 192 if the shares of answers and errors stay.
         so few that they could not prove its limit even if all were answered and right. Nor can it by rows that trained
         the model, nor of a model that answers nothing.
         """
-        if self.n_reused or self.silent:
+        if self.silent:
             return CANNOT_BE_JUDGED
         found = {row.status for row in self.classes}
         if found & {NOT_PROVEN, NO_ROWS}:
@@ -89,16 +86,13 @@ answered and right; 192 if the shares of answers and errors stay.
         return [f"{row.name}: {_missing(row)}" for row in self.unproven]
 
     def __str__(self) -> str:
-        warned = reuse_lines(self.n_choosing + self.n_rows, self.n_reused, self.n_repeated)
-        return "\n".join([*self._table(with_status=True), self._summary(), *self._verdict_lines(), *warned])
+        return "\n".join([*self._table(with_status=True), self._summary(), *self._verdict_lines()])
 
     def _verdict_lines(self) -> list[str]:
         if self.verdict == PROVEN:
             confidence = f"{100 * (1 - self.delta):.4g}%"
             who = every_class([row.name for row in self.classes if row.limit is None], "limit")
             return [f"PROVEN with confidence {confidence}: of the rows answered, {who} errs on less than its limit."]
-        if self.n_reused:
-            return [REUSED]
         if self.silent:
             return [
                 "CANNOT BE JUDGED: the model answers nothing, because nothing was proven when it was made; no number "
@@ -121,9 +115,7 @@ def certificate_of(
     """Judge the counts of one rule: all limits are proven where each class alone is, at ``delta``."""
     judged = [_judged(row, delta) for row in rows]
     together = all(row.p_value is None or row.p_value <= delta for row in judged)
-    if n_reused:
-        judged = [row if row.limit is None else replace(row, status=USED_BEFORE) for row in judged]
-    elif not together:
+    if not together:
         judged = [replace(row, status=NOT_ALONE) if row.proven else row for row in judged]
     return RiskCertificate(tuple(sorted(judged, key=worst_first)), delta, n_choosing, n_reused, n_repeated, silent)
 
