@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from worstclass.data.map_style import is_map_dataset
+from worstclass.exceptions import DataError
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -142,6 +143,33 @@ class SeenRows:
         """Return the rows of both records."""
         both = {name: _joined(getattr(self, name), getattr(other, name)) for name in ROLES}
         return SeenRows(**both, complete=self.complete and other.complete)
+
+
+@dataclass(frozen=True)
+class RowOverlap:
+    """How many rows equal rows that were used before, and whether the caller allowed it."""
+
+    n_rows: int
+    n_equal: int | None = None
+    allowed: bool = False
+
+
+def check_unseen(
+    X: Any, seen: SeenRows, *, roles: Iterable[str], owner: str, allow_equal_rows: bool = False
+) -> RowOverlap:
+    """Refuse rows that were used before in one of the roles."""
+    hashes = row_hashes(X, read_items=True)
+    known = [part for part in (getattr(seen, role) for role in roles) if part is not None]
+    if hashes is None or not known:
+        return RowOverlap(len(X))
+    used = np.sort(np.concatenate(known))
+    n_equal = int(which_seen(hashes, used).sum())
+    by_chance = len(np.unique(used)) < 0.9 * len(used)  # rows repeat within the rows used before, too
+    if is_reuse(n_equal, len(hashes)) and not by_chance:
+        if not allow_equal_rows:
+            raise DataError(f"{owner}: {n_equal} of the {len(hashes)} rows were used before.")
+        return RowOverlap(len(hashes), n_equal, allowed=True)
+    return RowOverlap(len(hashes), n_equal)
 
 
 def _joined(first: Hashes | None, second: Hashes | None) -> Hashes | None:
