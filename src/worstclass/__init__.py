@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from worstclass.learners.torch_learner import TorchLearner
     from worstclass.methods import build_method, list_methods
     from worstclass.metrics import ClassReport, class_report, worst_class_error, worst_class_scorer
-    from worstclass.selection.nearest import nearest_feasible_floors
-    from worstclass.selection.select import select_theta
+    from worstclass.selection import ThetaSelection, nearest_feasible_floors, select_theta
     from worstclass.storage import load_model, save_model
     from worstclass.wrappers.abstention import AbstainingClassifier
     from worstclass.wrappers.offsets import WorstClassOffsets
@@ -50,8 +49,9 @@ _HOME = {
     "WorstClassOffsets": "worstclass.wrappers.offsets",
     "load_model": "worstclass.storage",
     "save_model": "worstclass.storage",
-    "nearest_feasible_floors": "worstclass.selection.nearest",
-    "select_theta": "worstclass.selection.select",
+    "nearest_feasible_floors": "worstclass.selection",
+    "select_theta": "worstclass.selection",
+    "ThetaSelection": "worstclass.selection",
 }
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "RoundRecord",
     "SklearnLearner",
     "Splits",
+    "ThetaSelection",
     "TorchLearner",
     "WorstClassBooster",
     "WorstClassOffsets",

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from worstclass.boosting.booster import WorstClassBooster
-    from worstclass.selection.result import ThetaSelection
+    from worstclass.selection import ThetaSelection
 
 
 class WorstClassError(Exception):

@@ -454,11 +454,8 @@ def theta(
     budget: Annotated[
         str | None, typer.Option(help="What each fit may spend: epochs=N, seconds=S, or both (epochs=1,seconds=1).")
     ] = None,
-    cost_limit: Annotated[
-        float, typer.Option(help="What a grid may cost, in fits at the highest floor that can be met.")
-    ] = 3.0,
-    full: Annotated[bool, typer.Option("--full", help="Run every candidate of a grid to its end.")] = False,
-    resolution: Annotated[float | None, typer.Option(help="How finely floors are told apart (goal, best).")] = None,
+    resolution: Annotated[float | None, typer.Option(help="Step between thetas (baseline, goal, best).")] = None,
+    n_jobs: Annotated[int | None, typer.Option(help="Number of fits that run in parallel (grid, baseline).")] = None,
     val_share: Annotated[float, typer.Option(help="Share of the rows that chooses, where none are set apart.")] = 0.2,
     test_share: TestShare = 0.2,
     max_test_rows: MaxTestRows = 10_000,
@@ -491,7 +488,7 @@ def theta(
         },
         learner={"lr": lr, "batch_size": batch_size, "start": None if start is None else start.value},
         budget=budget,
-        search={"select_on": select_on.value, "cost_limit": cost_limit, "full": full, "resolution": resolution},
+        search={"select_on": select_on.value, "resolution": resolution, "n_jobs": n_jobs},
         val_share=val_share,
         test_share=test_share,
         reading={"root": root, "image_size": image_size, "skip_corrupt": skip_corrupt},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +17,11 @@ from worstclass.cli.sources import at_most, is_named, load_splits
 from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
-from worstclass.exceptions import ParameterError, ReusedRowsWarning, SelectionInterrupted
+from worstclass.exceptions import ParameterError, SelectionInterrupted
 from worstclass.experiments.compare import Budget
 from worstclass.experiments.run import Provenance
 from worstclass.metrics import ClassReport, class_report
-from worstclass.selection import SelectionEvent, ThetaSelection, select_theta
-from worstclass.selection.result import short_theta
+from worstclass.selection import CandidateRecord, ThetaSelection, select_theta, short_theta
 
 OWNER = "theta"
 
@@ -70,20 +68,19 @@ def theta_command(request: ThetaRequest) -> bool:
     booster = _booster(request, splits)
     goal = parse_theta(request.goal, request.data, splits, owner=OWNER, option="--goal") if request.goal else None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ReusedRowsWarning)  # the data came divided, or were just now
-            selection = select_theta(
-                booster,
-                *(splits.train.X, splits.train.y),
-                *((None, None) if splits.val is None else (splits.val.X, splits.val.y)),
-                way=request.way,
-                candidates=None if request.candidates is None else _numbers(request.candidates),
-                baseline=None if request.baseline is None else _number_or_name(request.baseline),
-                goal=goal,
-                val_share=request.val_share,
-                progress=_Lines(Console(quiet=request.quiet)),
-                **request.search,
-            )
+        selection = select_theta(
+            booster,
+            *(splits.train.X, splits.train.y),
+            *((None, None) if splits.val is None else (splits.val.X, splits.val.y)),
+            way=request.way,
+            candidates=None if request.candidates is None else _numbers(request.candidates),
+            baseline=None if request.baseline is None else _number_or_name(request.baseline),
+            goal=goal,
+            val_share=request.val_share,
+            progress=_Lines(Console(quiet=request.quiet)),
+            allow_equal_rows=True,  # the data came divided, or were just now
+            **request.search,
+        )
     except SelectionInterrupted as interrupt:
         selection = interrupt.selection
     write_model(selection.booster, request.out)
@@ -168,21 +165,20 @@ def _number_or_name(text: str) -> float | str:
 
 
 class _Lines:
-    """Tells of every step of the search in a line."""
+    """Writes a line for every fit of the search."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._epochs = 0
 
-    def __call__(self, event: SelectionEvent, /) -> None:
-        record = event.record
-        line = f"theta {short_theta(record.theta)}: {event.kind}, {record.rounds} of {record.planned_rounds} rounds"
+    def __call__(self, record: CandidateRecord, /) -> None:
+        self._epochs += record.epochs
+        line = f"theta {short_theta(record.theta)}: {record.status}, {record.rounds} of {record.planned_rounds} rounds"
         if record.worst_error is not None:
             line += f", worst-class validation error {record.worst_error:.1%}"
-        if event.kind == "ended":
-            line += f", {record.status}"
         if record.why:
             line += f" ({record.why})"
-        _say(self._console, f"{line}; {event.epochs:,} epochs so far")
+        _say(self._console, f"{line}; {self._epochs:,} epochs so far")
 
 
 def _say(console: Console, text: str, style: str | None = None) -> None:
