@@ -128,8 +128,9 @@ def _layers(member: Any, encoder: Any) -> Layers:
         layers.append((weight, np.zeros(len(weight)) if bias is None else bias.double().cpu().numpy()))
     if encoder.mean is not None and encoder.std is not None:
         weight, bias = layers[0]
-        scaled = weight / encoder.std.double().numpy()
-        layers[0] = scaled, bias - scaled @ encoder.mean.double().numpy()
+        mean, std = (part.double().expand(encoder.row_shape).flatten().numpy() for part in (encoder.mean, encoder.std))
+        scaled = weight / std
+        layers[0] = scaled, bias - scaled @ mean
     return layers
 
 
