@@ -40,7 +40,7 @@ def read_batches(tree: FileTree, names: Sequence[str], *, labels: str, n_classes
 
 def read_batch(content: bytes, where: str, *, labels: str, n_classes: int) -> tuple[npt.NDArray[np.uint8], Labels]:
     """Read one batch: pixels of shape (n, 3072), and labels."""
-    batch = _batch(content, where)
+    batch = read_pickle(content, where)
     pixels: Any = batch.get("data")
     if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.shape[1:] != (N_VALUES,):
         raise DatasetError(
@@ -62,10 +62,3 @@ def binary_records(content: bytes) -> bytes:
     """
     pixels, labels = read_batch(content, "the batch", labels="labels", n_classes=10)
     return np.concatenate([labels[:, None].astype(np.uint8), pixels], axis=1).tobytes()
-
-
-def _batch(content: bytes, where: str) -> dict[Any, Any]:
-    batch = read_pickle(content, where)
-    if not isinstance(batch, dict):
-        raise DatasetError(f"{where} is no batch of CIFAR images: it holds a {type(batch).__name__}, not a dictionary.")
-    return batch
