@@ -26,8 +26,7 @@ from worstclass.learners.base import BestEpoch, Epoch, Member, Stop, Trained, Tr
 from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
 from worstclass.learners.torch_loop import Evaluator, WeightedRows, train_epochs
 from worstclass.losses import build_loss
-from worstclass.losses.base import Loss, RowLossFunction
-from worstclass.losses.plain import PlainLoss
+from worstclass.losses.base import Loss, PlainLoss, RowLossFunction
 from worstclass.networks import build_network
 from worstclass.networks.heads import with_cosine_head
 from worstclass.randomness import isolated_rng
