@@ -4,8 +4,8 @@
 
 FOLDER holds CIFAR-10 and RetinaMNIST (``worstclass datasets get cifar10 --root FOLDER``, and retinamnist). Each run
 trains ``cnn-small`` by cross-entropy for a fixed number of epochs, and tests the epoch whose error is least on the
-validation rows. A seed fixes the split, the rows that are used and the weights the network starts from; with and without
-normalisation they are the same. Results are written after every run, and runs that the file has already are not made again.
+validation rows. A seed fixes the split, the rows that are used and the weights the network starts from; they are the
+same with and without normalisation. Results are written after every run, and runs that the file has are not repeated.
 """
 
 from __future__ import annotations

@@ -18,14 +18,15 @@ from hypothesis import strategies as st
 from official_files import cifar_batch, distinct_images, idx_bytes, picture_bytes, write_tiny_imagenet, zip_of
 from PIL import Image
 
-from worstclass.data.formats import npz, pickled
-from worstclass.data.formats.cifar import binary_records, read_batch, read_batches
-from worstclass.data.formats.idx import read_idx
-from worstclass.data.formats.images import decode_picture, read_picture_header
-from worstclass.data.formats.npz import NpzReader
-from worstclass.data.formats.pickled import read_pickle
-from worstclass.data.formats.tiny_imagenet import read_part as read_tiny_imagenet
-from worstclass.data.formats.undecoded import as_labels
+from worstclass.data import arrays as arrays_module
+from worstclass.data import pickled
+from worstclass.data.arrays import NpzReader
+from worstclass.data.decoded import as_labels
+from worstclass.data.named.cifar import binary_records, read_batch, read_batches
+from worstclass.data.named.mnist import read_idx
+from worstclass.data.named.tiny_imagenet import read_part as read_tiny_imagenet
+from worstclass.data.pickled import read_pickle
+from worstclass.data.pictures import decode_picture, read_picture_header
 from worstclass.data.trees import FolderTree, TarTree, ZipTree, open_tree
 from worstclass.exceptions import DatasetError
 
@@ -305,7 +306,7 @@ def test_batch_of_the_other_set_and_what_is_no_batch_are_refused():
 
 
 def test_arrays_are_read_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(npz, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(arrays_module, "CHUNK_BYTES", 100)
     X = np.arange(7 * 11, dtype=np.int32).reshape(7, 11)
     np.savez_compressed(tmp_path / "a.npz", X=X, empty=np.zeros((0, 3)))
     with NpzReader(tmp_path / "a.npz") as arrays:

@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face ``datasets`` library, told by what they offer; the library itself is not needed."""
+"""Data sets of the Hugging Face ``datasets`` library, known by their attributes; the library is not needed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from worstclass.data.arrays import channels_first, label_array
-from worstclass.data.formats.images import (
-    DEEP_GREY,
-    GREY,
-    PictureHeader,
-    decode_picture,
-    picture_array,
-    read_picture_header,
-)
-from worstclass.data.formats.undecoded import Images
-from worstclass.data.pictures import Pictures, stack
+from worstclass.data.decoded import Images
+from worstclass.data.pictures import GREY_MODES, PictureHeader, Pictures, open_picture, picture_array, stack
 from worstclass.data.splits import SPLIT_NAMES, Part, Splits
 from worstclass.exceptions import DataError, DatasetError
 
@@ -135,34 +127,27 @@ class _Rows(Pictures):
         return f"row {number} of the column {self.column!r}"
 
     def header(self, number: int) -> PictureHeader:
-        value = self._value(number)
-        if isinstance(value, Image.Image):
-            return PictureHeader(value.height, value.width, value.mode in GREY | DEEP_GREY)
-        if isinstance(value, bytes):
-            return read_picture_header(value, self.where(number))
-        return PictureHeader(value.shape[1], value.shape[2], value.shape[0] == 1)
+        picture = self._picture(number)
+        return PictureHeader(picture.height, picture.width, picture.mode in GREY_MODES)
 
     def decode(self, number: int, channels: int, size: tuple[int, int]) -> Images:
-        value = self._value(number)
-        if isinstance(value, bytes):
-            return decode_picture(value, self.where(number), channels=channels, size=size)
-        if isinstance(value, np.ndarray):
-            value = Image.fromarray(value[0] if len(value) == 1 else np.ascontiguousarray(value.transpose(1, 2, 0)))
-        return picture_array(value, self.where(number), channels=channels, size=size)
+        return picture_array(self._picture(number), self.where(number), channels=channels, size=size)
 
-    def _value(self, number: int) -> Any:
-        """Return a Pillow image, encoded bytes, or unsigned bytes with 1, 3 or 4 channels first."""
+    def _picture(self, number: int) -> Image.Image:
+        """Return a Pillow image, whatever form the column has it in: an image, encoded bytes, or an array of bytes."""
         try:
             value = self.dataset[number][self.column]
         except (OSError, ValueError) as error:
             raise DatasetError(f"{self.where(number)} cannot be read: {error}.") from None
         if isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes):
-            return value["bytes"]
-        if isinstance(value, bytes | Image.Image):
+            value = value["bytes"]
+        if isinstance(value, bytes):
+            return open_picture(value, self.where(number))
+        if isinstance(value, Image.Image):
             return value
         pixels = np.asarray(value)
         if pixels.dtype.kind in "iu" and pixels.size and pixels.min() >= 0 and pixels.max() <= 255:
             pixels = channels_first(pixels.astype(np.uint8)[None])[0]
         if pixels.dtype != np.uint8 or pixels.ndim != 3 or len(pixels) not in (1, 3, 4):
             raise DatasetError(f"{self.where(number)} must be a picture. Got {type(value).__name__}.")
-        return pixels
+        return Image.fromarray(pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0)))

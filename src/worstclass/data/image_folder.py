@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from worstclass.data.formats.images import PictureHeader, decode_picture, is_picture, read_picture_header
-from worstclass.data.formats.undecoded import Images
-from worstclass.data.pictures import Pictures, stack
+from worstclass.data.decoded import Images
+from worstclass.data.pictures import PictureHeader, Pictures, decode_picture, is_picture, read_picture_header, stack
 from worstclass.data.splits import ALL, SPLIT_NAMES, Part
 from worstclass.data.trees import FileTree, FolderTree, open_tree
 from worstclass.exceptions import DatasetError
