@@ -26,7 +26,7 @@ from worstclass.data.named.cifar import binary_records, read_batch, read_batches
 from worstclass.data.named.mnist import read_idx
 from worstclass.data.named.tiny_imagenet import read_part as read_tiny_imagenet
 from worstclass.data.pickled import read_pickle
-from worstclass.data.pictures import decode_picture, read_picture_header
+from worstclass.data.pictures import Picture
 from worstclass.data.trees import FolderTree, TarTree, ZipTree, open_tree
 from worstclass.exceptions import DatasetError
 
@@ -358,6 +358,15 @@ def test_column_order_single_values_and_what_is_no_array_are_refused(tmp_path):
 
 
 # --- pictures
+
+
+def read_picture_header(content, where):
+    return Picture.of(where, lambda: content).header()
+
+
+def decode_picture(content, where, **options):
+    return Picture.of(where, lambda: content).pixels(**options)
+
 
 GREY, COLOUR = np.full((2, 3), 90, np.uint8), np.full((2, 3, 3), (10, 20, 30), np.uint8)
 

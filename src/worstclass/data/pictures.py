@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -36,9 +35,46 @@ _TURNED_SIDEWAYS = {5, 6, 7, 8}
 _DAMAGE = (OSError, SyntaxError, ValueError, IndexError, EOFError, Image.DecompressionBombError, Warning)
 
 
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture that is not decoded yet: what a message calls it, and how it is opened."""
+
+    where: str
+    open: Callable[[], Image.Image]
+
+    @classmethod
+    def of(cls, where: str, read: Callable[[], bytes]) -> Picture:
+        """Return the picture in a file, whose bytes are read when it is opened."""
+        return cls(where, lambda: Image.open(io.BytesIO(read())))
+
+    def header(self) -> PictureHeader:
+        """Return size and kind, without decoding the pixels."""
+        with _damage_named(self.where), self.open() as image:
+            width, height = image.size
+            if image.getexif().get(_ORIENTATION) in _TURNED_SIDEWAYS:
+                width, height = height, width
+            return PictureHeader(height, width, image.mode in GREY_MODES)
+
+    def pixels(self, channels: int, size: tuple[int, int] | None = None) -> Images:
+        """Return the pixels, shape (channels, height, width).
+
+        Parameters
+        ----------
+        channels : 1 for grey or 3 for colour.
+        size : height and width to bring it to; the sides are scaled apart, so proportions may change.
+        """
+        with _damage_named(self.where), self.open() as image:
+            upright = ImageOps.exif_transpose(image)
+            flat = _eight_bits(upright, self.where).convert("L" if channels == 1 else "RGB")
+            if size is not None and flat.size != size[::-1]:
+                flat = flat.resize(size[::-1], Image.Resampling.BILINEAR)
+            pixels = np.asarray(flat)
+        return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
+
+
 @dataclass(frozen=True)
 class PictureHeader:
-    """Size and kind of a picture, read without decoding it."""
+    """Size and kind of a picture."""
 
     height: int
     width: int
@@ -48,49 +84,6 @@ class PictureHeader:
 def is_picture(name: str) -> bool:
     """Tell by its name whether a file is a picture."""
     return name.lower().endswith(SUFFIXES)
-
-
-def open_picture(content: bytes, where: str) -> Image.Image:
-    """Decode the bytes of a file to a Pillow image, upright."""
-    with _damage_named(where), Image.open(io.BytesIO(content)) as picture:
-        return ImageOps.exif_transpose(picture)
-
-
-def read_picture_header(content: bytes, where: str) -> PictureHeader:
-    """Return size and kind of a picture."""
-    with _damage_named(where), Image.open(io.BytesIO(content)) as picture:
-        width, height = picture.size
-        if picture.getexif().get(_ORIENTATION) in _TURNED_SIDEWAYS:
-            width, height = height, width
-        return PictureHeader(height, width, picture.mode in GREY_MODES)
-
-
-def decode_picture(
-    content: bytes, where: str, *, channels: int, size: tuple[int, int] | None = None
-) -> npt.NDArray[np.uint8]:
-    """Decode the bytes of a file to shape (channels, height, width); see ``picture_array``."""
-    with _damage_named(where), Image.open(io.BytesIO(content)) as picture:
-        return picture_array(picture, where, channels=channels, size=size)
-
-
-def picture_array(
-    picture: Image.Image, where: str, *, channels: int, size: tuple[int, int] | None = None
-) -> npt.NDArray[np.uint8]:
-    """Return a picture as an array of shape (channels, height, width).
-
-    Parameters
-    ----------
-    picture : a Pillow image.
-    where : what an error calls it.
-    channels : 1 for grey or 3 for colour.
-    size : height and width to bring it to; the sides are scaled apart, so proportions may change.
-    """
-    with _damage_named(where):
-        upright = _eight_bits(ImageOps.exif_transpose(picture), where).convert("L" if channels == 1 else "RGB")
-        if size is not None and upright.size != size[::-1]:
-            upright = upright.resize(size[::-1], Image.Resampling.BILINEAR)
-        pixels = np.asarray(upright)
-    return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
 
 
 def _eight_bits(picture: Image.Image, where: str) -> Image.Image:
@@ -118,26 +111,6 @@ def _damage_named(where: str) -> Iterator[None]:
             raise DatasetError(f"{where} cannot be decoded: {text}.") from None
 
 
-class Pictures(ABC):
-    """Pictures by number."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Return how many there are."""
-
-    @abstractmethod
-    def where(self, number: int) -> str:
-        """Return how a message names one."""
-
-    @abstractmethod
-    def header(self, number: int) -> PictureHeader:
-        """Return size and kind of one."""
-
-    @abstractmethod
-    def decode(self, number: int, channels: int, size: tuple[int, int]) -> Images:
-        """Return the pixels of one, shape (channels, *size)."""
-
-
 @dataclass(frozen=True, eq=False)
 class Stacked:
     """The array, the numbers of the pictures in it, and the names of those left out."""
@@ -148,7 +121,7 @@ class Stacked:
 
 
 def stack(
-    pictures: Pictures,
+    pictures: Sequence[Picture],
     *,
     image_size: int | tuple[int, int] | None = None,
     skip_corrupt: bool = False,
@@ -166,9 +139,9 @@ def stack(
     size = _checked_size(image_size)
     damaged: dict[int, str] = {}
     headers: dict[int, PictureHeader] = {}
-    for number in range(len(pictures)):
+    for number, picture in enumerate(pictures):
         try:
-            headers[number] = pictures.header(number)
+            headers[number] = picture.header()
         except DatasetError as error:
             damaged[number] = str(error)
     if not headers:
@@ -179,14 +152,14 @@ def stack(
     kept: list[int] = []
     for number in headers:
         try:
-            images[len(kept)] = pictures.decode(number, channels, size)
+            images[len(kept)] = pictures[number].pixels(channels, size)
         except DatasetError as error:
             damaged[number] = str(error)
         else:
             kept.append(number)
     if damaged and (not skip_corrupt or not kept):
         _refuse(damaged)
-    skipped = tuple(pictures.where(number) for number in sorted(damaged))
+    skipped = tuple(pictures[number].where for number in sorted(damaged))
     return Stacked(images[: len(kept)], np.array(kept, dtype=np.int64), skipped)
 
 
@@ -199,14 +172,14 @@ def _checked_size(image_size: int | tuple[int, int] | None) -> tuple[int, int] |
     return sides[0], sides[1]
 
 
-def _common_size(pictures: Pictures, headers: dict[int, PictureHeader]) -> tuple[int, int]:
+def _common_size(pictures: Sequence[Picture], headers: dict[int, PictureHeader]) -> tuple[int, int]:
     first = next(iter(headers))
     height, width = headers[first].height, headers[first].width
     for number, header in headers.items():
         if (header.height, header.width) != (height, width):
             raise DatasetError(
-                f"The images differ in size: {pictures.where(first)} is {height} x {width} (height x width), and "
-                f"{pictures.where(number)} is {header.height} x {header.width}. Give one size for all: "
+                f"The images differ in size: {pictures[first].where} is {height} x {width} (height x width), and "
+                f"{pictures[number].where} is {header.height} x {header.width}. Give one size for all: "
                 "--image-size on the command line, image_size= in Python."
             )
     return height, width

@@ -6,6 +6,8 @@ Classes are numbered in the alphabetical order of their WordNet ids, as readers 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from worstclass.data.decoded import Images, Undecoded
@@ -25,10 +27,10 @@ def read_part(tree: FileTree, part: str) -> Undecoded:
     listed = _training_pictures(tree, number) if part == "train" else _validation_pictures(tree, number)
 
     def fill(images: Images) -> None:
-        from worstclass.data.pictures import decode_picture
+        from worstclass.data.pictures import Picture
 
         for row, (name, _) in enumerate(listed):
-            pixels = decode_picture(tree.read(name), tree.where(name), channels=3)
+            pixels = Picture.of(tree.where(name), partial(tree.read, name)).pixels(channels=3)
             if pixels.shape != IMAGE_SHAPE:
                 raise DatasetError(f"{tree.where(name)} has the shape {pixels.shape}, not {IMAGE_SHAPE}.")
             images[row] = pixels
