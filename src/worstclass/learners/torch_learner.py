@@ -24,7 +24,7 @@ from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 from worstclass.learners.base import BestEpoch, Epoch, Member, Stop, Trained, Training, WeakLearner
 from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
-from worstclass.learners.torch_loop import Evaluator, WeightedRows, train_epochs
+from worstclass.learners.torch_loop import Evaluator, WeightedRows, resolve_device, train_epochs
 from worstclass.losses import build_loss
 from worstclass.losses.base import Loss, PlainLoss, RowLossFunction
 from worstclass.networks import build_network
@@ -194,7 +194,7 @@ class TorchLearner(WeakLearner):
 
     def runtime(self, encoder: TorchEncoder, n_classes: int) -> TorchRuntime:
         """Build what members need to train and to answer: a network of the right shape on the device."""
-        device = _resolve_device(self.device)
+        device = resolve_device(self.device)
         module = self._build(encoder.row_shape, n_classes).to(device)
         module = module.to(memory_format=encoder.memory_format)  # type: ignore[call-overload]
         return TorchRuntime(module, Evaluator(encoder, device, self.eval_batch_size or self.batch_size, n_classes))
@@ -382,21 +382,3 @@ def _by_name(parameter: str, value: Any, known: Mapping[str, Any]) -> Any:
     if value not in known:
         raise UnknownNameError(parameter, "TorchLearner", value, known)
     return known[value]
-
-
-def _resolve_device(device: str) -> torch.device:
-    if device == "auto":
-        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-        return accelerator or torch.device("cpu")
-    try:
-        resolved = torch.device(device)
-        torch.empty(0, device=resolved)
-    except (RuntimeError, AssertionError) as error:
-        raise ParameterError(
-            "device",
-            "TorchLearner",
-            allowed="'auto' or a device that torch can use on this machine",
-            got=device,
-            hint=f"torch says: {str(error).splitlines()[0]}",
-        ) from None
-    return resolved

@@ -1,7 +1,7 @@
 """The one torch training loop: epochs over the training rows, each followed by the answers on them.
 
-``epochs`` is an endless iterator: advancing it trains one epoch and yields the class index that the module, in
-evaluation mode, now answers for every training row. Who iterates decides when to stop.
+``train_epochs`` is an endless iterator: advancing it trains one epoch and yields the class index that the module, in
+evaluation mode, now answers for every training row. The caller decides when to stop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from worstclass._typing import FloatArray, IntArray
-from worstclass.exceptions import ModuleError
+from worstclass.exceptions import ModuleError, ParameterError
 from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs
 from worstclass.losses.base import Criterion
 from worstclass.networks.heads import CosineHead, HeadInput
@@ -31,6 +31,25 @@ SAME_IN_BOTH_MODES: frozenset[type[nn.Module]] = frozenset(
         nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Hardtanh, nn.Hardswish, CosineHead,
     }
 )  # fmt: skip
+
+
+def resolve_device(device: str) -> torch.device:
+    """Return the device of a name; ``"auto"`` is a GPU where there is one."""
+    if device == "auto":
+        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        return accelerator or torch.device("cpu")
+    try:
+        resolved = torch.device(device)
+        torch.empty(0, device=resolved)
+    except (RuntimeError, AssertionError) as error:
+        raise ParameterError(
+            "device",
+            "TorchLearner",
+            allowed="'auto' or a device that torch can use on this machine",
+            got=device,
+            hint=f"torch says: {str(error).splitlines()[0]}",
+        ) from None
+    return resolved
 
 
 @dataclass(frozen=True, eq=False)
