@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from worstclass.data.artificial import artificial_balanced, artificial_imbalanced
+from worstclass.data.named.artificial import artificial_balanced, artificial_imbalanced
 from worstclass.data.registry import DATASETS, load_dataset, named_dataset
 from worstclass.exceptions import ParameterError, UnknownNameError, UnknownOptionError
 

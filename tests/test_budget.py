@@ -94,32 +94,6 @@ class TestMeter:
         clock.now = 102.5
         assert meter.spent
 
-    def test_the_clock_can_be_stopped_and_goes_on_where_it_was(self, clock):
-        meter = Meter(max_seconds=3)
-        clock.now = 2.0
-        meter.pause()
-        clock.now = 50.0
-        assert (meter.seconds, meter.spent) == (2.0, False)
-        meter.go_on()
-        meter.go_on()  # one that runs is left alone
-        clock.now = 51.0
-        assert (meter.seconds, meter.spent) == (3.0, True)
-
-    def test_what_was_counted_since_some_moment_can_be_taken_back(self, clock):
-        meter = Meter()
-        meter.count()
-        clock.now = 1.0
-        meter.count()
-        clock.now = 5.0
-        meter.set_back(epochs=1, seconds=1.0)
-        assert (meter.epochs, meter.seconds) == (1, 1.0)
-        clock.now = 7.0
-        assert meter.seconds == 3.0
-        meter.pause()
-        meter.set_back(epochs=0, seconds=0.5)
-        clock.now = 9.0
-        assert (meter.epochs, meter.seconds) == (0, 0.5)
-
     def test_without_a_limit_nothing_is_ever_spent(self, clock):
         meter = Meter()
         for _ in range(1000):

@@ -18,14 +18,15 @@ from hypothesis import strategies as st
 from official_files import cifar_batch, distinct_images, idx_bytes, picture_bytes, write_tiny_imagenet, zip_of
 from PIL import Image
 
-from worstclass.data.formats import npz
-from worstclass.data.formats.cifar import binary_records, read_batch, read_batches
-from worstclass.data.formats.idx import read_idx
-from worstclass.data.formats.images import decode_picture, read_picture_header
-from worstclass.data.formats.npz import NpzReader
-from worstclass.data.formats.pickled import read_pickle
-from worstclass.data.formats.tiny_imagenet import read_part as read_tiny_imagenet
-from worstclass.data.formats.undecoded import as_labels
+from worstclass.data import arrays as arrays_module
+from worstclass.data import pickled
+from worstclass.data.arrays import NpzReader
+from worstclass.data.decoded import as_labels
+from worstclass.data.named.cifar import binary_records, read_batch, read_batches
+from worstclass.data.named.mnist import read_idx
+from worstclass.data.named.tiny_imagenet import read_part as read_tiny_imagenet
+from worstclass.data.pickled import read_pickle
+from worstclass.data.pictures import Picture
 from worstclass.data.trees import FolderTree, TarTree, ZipTree, open_tree
 from worstclass.exceptions import DatasetError
 
@@ -86,11 +87,11 @@ def test_labels_out_of_range_and_row_counts_that_differ_are_refused():
 VALUES = {
     "labels": [0, 9, 255, 256, 65536, -3, 2**40, -(2**70)],
     "names": ["a", "ü", ""],
-    "more": (1, 2.5, None, True, False, b"raw", ("x",), ("x", "y"), ()),
+    "more": (1, 2.5, None, True, False, b"raw"),
+    "raw": b"",
     "data": np.arange(12, dtype=np.uint8).reshape(3, 4),
     "wide": np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3)),
     "none": np.zeros((0, 3), np.uint8),
-    "deep": {"k": [{"l": 1}]},
 }
 
 
@@ -167,26 +168,64 @@ def test_pickle_that_names_a_function_is_refused_and_nothing_runs(tmp_path, prot
     assert not canary.exists()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"cos\nsystem\n(S'true'\ntR.",  # GLOBAL and REDUCE, by hand
-        b"(S'true'\nios\nsystem\n.",  # INST
-        b"(cos\nsystem\nS'true'\no.",  # OBJ
-        b"\x80\x02cnumpy\nndarray\n)\x81.",  # NEWOBJ of a class that is known
-        b"\x80\x02\x82\x01.",  # an extension code
-        b"Pname\n.",  # a persistent id
-        b"cnumpy\nndarray\n.",  # a class as the result
-        b"\x80\x04\x8c\x02os\x8c\x06system\x93.",  # STACK_GLOBAL
-        b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\ndtype\n(K\x00tS'b'\ntR.",  # reconstruct another class
-        b"c_codecs\nencode\n(Vx\nVrot13\ntR.",  # another codec
-        b"cnumpy\ndtype\n(S'O8'\nK\x00K\x01tR.",  # objects
-        b"\x80\x02]K\x01b.",  # state for a list
-    ],
-)
-def test_instructions_beyond_plain_data_are_refused(content):
-    with pytest.raises(DatasetError, match="f is refused"):
+HOSTILE = {
+    "GLOBAL and REDUCE": b"cos\nsystem\n(S'touch CANARY'\ntR.",
+    "INST": b"(S'touch CANARY'\nios\nsystem\n.",
+    "OBJ": b"(cos\nsystem\nS'touch CANARY'\no.",
+    "STACK_GLOBAL": b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x0ctouch CANARY\x85R.",
+    "eval": b'cbuiltins\neval\n(S\'open("CANARY", "w")\'\ntR.',
+    "eval of Python 2": b'c__builtin__\neval\n(S\'open("CANARY", "w")\'\ntR.',
+    "getattr": b"cbuiltins\ngetattr\n(cnumpy\ndtype\nS'__class__'\ntR.",
+    "a dotted name": b"\x80\x04\x8c\x15numpy.core.multiarray\x8c\x0csys.modules.\x93.",
+    "a name below a known one": b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.__init__\x93.",
+    "another function of a known module": b"cnumpy.core.multiarray\nscalar\n(tR.",
+    "numpy.load": b"cnumpy\nload\n(S'x'\ntR.",
+    "NEWOBJ of a known class": b"\x80\x02cnumpy\nndarray\n)\x81.",
+    "a call of a known class": b"cnumpy\nndarray\n((K\x01ttR.",
+    "an extension": b"\x80\x02\x82\x01.",
+    "a persistent id": b"Pname\n.",
+    "a class as the result": b"cnumpy\nndarray\n.",
+    "a class as a value": b"(dS'a'\ncnumpy\nndarray\ns.",
+    "reconstruct another class": b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\ndtype\n(K\x00tS'b'\ntR.",
+    "reconstruct without end": b"(dS'a'\ncnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00tS'b'\ntRs.",
+    "another codec": b"c_codecs\nencode\n(Vx\nVrot13\ntR.",
+    "a type of objects": b"cnumpy\ndtype\n(S'O8'\nK\x00K\x01tR.",
+    "a type with fields": b"cnumpy\ndtype\n(S'V8'\nK\x00K\x01tR.",
+    "a type that becomes one of objects": b"cnumpy\ndtype\n(S'u1'\nK\x00K\x01tR(K\x03S'O|'\nNNNtb.",
+    "an array of a type that is no type": b"cnumpy._core.numeric\n_frombuffer\n(S'x'\nS'O'\n(K\x01tS'C'\ntR.",
+    "an array larger than its bytes": (
+        b"cnumpy._core.numeric\n_frombuffer\n(S'x'\ncnumpy\ndtype\n(S'u1'\ntR(J\xff\xff\xff\x7ftS'C'\ntR."
+    ),
+    "state for a function": b"cnumpy\ndtype\n(N(dS'function'\ncnumpy\nndarray\nstb.",
+    "state for a list": b"\x80\x02]K\x01b.",
+    "state by attributes for a list": b"\x80\x02](N(dS'append'\nK\x01stb.",
+    "an array inside of a list": b"\x80\x02}U\x01a](cnumpy\ndtype\n(U\x02u1tRes.",
+    "a nested list": b"\x80\x02}U\x01a]]as.",
+    "a key that is a number": b"\x80\x02}K\x01K\x01s.",
+    "a place in memory far behind the others": b"\x80\x02}r\xff\xff\xff\x7f]s.",
+    "bytes that are not there": b"\x80\x05\x8e\xff\xff\xff\xff\xff\xff\xff\x0f.",
+    "bytes that would fill the memory": b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x0f.",
+    "a frame that is not there": b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f.",
+    "doubled lists": b"\x80\x02}U\x01a]" + b"2\x86" * 200 + b"s.",
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_pickles_are_refused_and_nothing_runs(content, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = dict(pickled._NAMES)
+    with pytest.raises(DatasetError, match=r"^f (is refused: the pickle asks for|cannot be read as a pickle)"):
         read_pickle(content, "f")
+    assert not list(tmp_path.iterdir())
+    assert before == pickled._NAMES
+    assert np.array_equal(read_pickle(pickle.dumps(VALUES), "f")["data"], VALUES["data"])  # nothing was left behind
+
+
+def test_the_hostile_pickles_would_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("GLOBAL and REDUCE", "INST", "OBJ", "STACK_GLOBAL", "eval"):
+        pickle.loads(HOSTILE[name])
+        (tmp_path / "CANARY").unlink()
 
 
 def test_array_of_objects_in_a_pickle_is_refused(tmp_path):
@@ -245,7 +284,7 @@ def test_records_are_those_of_the_binary_version():
         ({b"labels": [0, 10, 2]}, r"labels must be in 0..9. Got 10 in row 2"),
         ({b"labels": [0, 1]}, "there are 3 images and 2 labels"),
         ({b"labels": ["a", "b", "c"]}, "must be whole numbers"),
-        ({b"labels": [[1], [2, 3], [4]]}, "must be whole numbers"),
+        ({b"labels": [[1], [2, 3], [4]]}, "a list is neither an array, nor a value"),
         ({b"data": np.zeros((3, 3071), np.uint8)}, r"unsigned bytes of shape \(n, 3072\)"),
         ({b"data": np.zeros((3, 3072), np.float32)}, "unsigned bytes"),
         ({b"data": [1, 2, 3]}, "unsigned bytes"),
@@ -259,7 +298,7 @@ def test_malformed_batch_is_refused(change, message):
 def test_batch_of_the_other_set_and_what_is_no_batch_are_refused():
     with pytest.raises(DatasetError, match="f is no batch of this set: it has no 'fine_labels'"):
         read_batch(pickle.dumps(cifar_batch(3)), "f", labels="fine_labels", n_classes=100)
-    with pytest.raises(DatasetError, match="it holds a list, not a dictionary"):
+    with pytest.raises(DatasetError, match=r"f cannot be read.*it holds a list, not a dictionary"):
         read_batch(pickle.dumps([1]), "f", labels="labels", n_classes=10)
 
 
@@ -267,7 +306,7 @@ def test_batch_of_the_other_set_and_what_is_no_batch_are_refused():
 
 
 def test_arrays_are_read_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(npz, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(arrays_module, "CHUNK_BYTES", 100)
     X = np.arange(7 * 11, dtype=np.int32).reshape(7, 11)
     np.savez_compressed(tmp_path / "a.npz", X=X, empty=np.zeros((0, 3)))
     with NpzReader(tmp_path / "a.npz") as arrays:
@@ -319,6 +358,15 @@ def test_column_order_single_values_and_what_is_no_array_are_refused(tmp_path):
 
 
 # --- pictures
+
+
+def read_picture_header(content, where):
+    return Picture.of(where, lambda: content).header()
+
+
+def decode_picture(content, where, **options):
+    return Picture.of(where, lambda: content).pixels(**options)
+
 
 GREY, COLOUR = np.full((2, 3), 90, np.uint8), np.full((2, 3, 3), (10, 20, 30), np.uint8)
 

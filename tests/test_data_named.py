@@ -26,7 +26,7 @@ from official_files import (
 )
 
 from worstclass.data.named import mnist
-from worstclass.data.named.medmnist import NAMES as MEDMNIST
+from worstclass.data.named.medmnist import SHEETS as MEDMNIST
 from worstclass.data.registry import DATASETS, load_dataset, named_dataset
 from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, UnknownOptionError
 
@@ -118,7 +118,8 @@ def test_settings_are_those_of_the_paper():
     learner = {name: sheet.settings.get("learner") for name, sheet in DATASETS.items()}
     cifar = {"module": "resnet32", "batch_size": 512, "augment": "crop-flip"}
     assert learner["cifar10"] == learner["cifar100"] == cifar
-    assert learner["emnist"] == learner["tissuemnist"] == {"module": "resnet18", "batch_size": 512}
+    assert learner["emnist"] == {"module": "resnet18", "batch_size": 512}
+    assert learner["tissuemnist"] == {"module": "resnet18-small", "batch_size": 512}
     assert learner["tiny-imagenet"] == {"module": "resnet18", "batch_size": 128}
     assert learner["iris"] is None
 

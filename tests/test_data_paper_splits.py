@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from worstclass.data.imbalance import profile_counts, thin
-from worstclass.data.named.official import rows_by_split
+from worstclass.data.official import rows_by_split
 from worstclass.data.registry import DATASETS, load_dataset
-from worstclass.data.stratified import allot, cut, generator, share_of
+from worstclass.data.stratified import allot, cut, generator, profile_counts, share_of, thin
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 
 relaxed = settings(deadline=None)

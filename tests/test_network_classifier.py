@@ -28,8 +28,7 @@ from worstclass.learners.budget import Meter
 from worstclass.losses import build_loss
 from worstclass.losses.base import Criterion, Loss
 from worstclass.losses.cross_entropy import CrossEntropy
-from worstclass.losses.weighted import Weighted
-from worstclass.losses.weighting import Deferred, InverseFrequency
+from worstclass.losses.weighting import Deferred, InverseFrequency, Weighted
 from worstclass.networks.heads import find_head
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from worstclass.exceptions import ParameterError, UnknownNameError, UnknownOptionError
 from worstclass.networks import build_network, list_networks
 from worstclass.networks.heads import HeadInput, find_head, with_cosine_head
-from worstclass.networks.residual import BasicBlock, ZeroPaddedShortcut, projection_shortcut
+from worstclass.networks.resnets import BasicBlock, ZeroPaddedShortcut, projection_shortcut
 
 OF_IMAGES = [name for name in list_networks() if name != "mlp"]
 RESIDUAL = [name for name in OF_IMAGES if name.startswith("resnet")]

@@ -27,8 +27,7 @@ from worstclass.data.augmentation import Compose, HorizontalFlip, RandomCrop
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.losses.focal import Focal
 from worstclass.losses.influence_balanced import InfluenceBalanced
-from worstclass.losses.weighted import Weighted
-from worstclass.losses.weighting import Deferred, EffectiveNumber
+from worstclass.losses.weighting import Deferred, EffectiveNumber, Weighted
 
 
 def own_network(input_shape, n_classes):

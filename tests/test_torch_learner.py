@@ -22,6 +22,7 @@ from worstclass.exceptions import (
     UnknownOptionError,
     UnmetEdgeWarning,
 )
+from worstclass.learners import torch_inputs
 from worstclass.learners.base import Verdict
 from worstclass.learners.torch_inputs import EpochSampler
 from worstclass.learners.torch_loop import _answers_alike_in_both_modes
@@ -294,7 +295,7 @@ class TestStarts:
 def test_images_lie_with_channels_last_and_answers_do_not_change():
     y = np.repeat([0, 1], 10)
     images = (np.random.default_rng(0).random((20, 3, 6, 6)) + y[:, None, None, None]).astype(np.float32)
-    training = learner(convolution, batch_size=8).bind(images, y, 2, seed=0)
+    training = learner(convolution, batch_size=8, standardize=False).bind(images, y, 2, seed=0)
     trained, seen = train_for(training, 4)
     assert training.runtime.module[0].weight.is_contiguous(memory_format=torch.channels_last)
     plain = convolution((3, 6, 6), 2)
@@ -321,6 +322,71 @@ def test_standardized_columns_train_where_raw_ones_do_not(blobs):
     np.testing.assert_allclose(model.encoder_.mean, wild.mean(axis=0), rtol=1e-4)
     constant = np.column_stack([X, np.full(len(X), 3.0)])
     assert fitted(learner(standardize=True), constant, y).bound_met_
+
+
+#: two images of two channels with two pixels each, as bytes; means 51 and 102 of 255
+IMAGES = np.array([[[[0, 102]], [[102, 102]]], [[[0, 102]], [[102, 102]]]], np.uint8)
+
+
+def bound_encoder(X, **options):
+    return learner(small, **options).bind(X, np.arange(len(X)) % 2, 2, seed=0).encoder
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy, lambda X: TensorDataset(torch.from_numpy(X))])
+def test_images_are_normalised_by_channel(convert):
+    encoder = bound_encoder(convert(IMAGES))
+    np.testing.assert_allclose(encoder.mean, [[[0.2]], [[0.4]]], rtol=1e-6)
+    np.testing.assert_allclose(encoder.std, [[[0.2]], [[1.0]]], rtol=1e-6)  # the second channel is constant
+    np.testing.assert_allclose(encoder.to_float(torch.from_numpy(IMAGES)), [[[[-1, 1]], [[0, 0]]]] * 2, atol=1e-6)
+
+
+def test_images_are_normalised_by_default_and_tables_only_on_demand(blobs):
+    X, _ = blobs
+    assert bound_encoder(IMAGES, standardize=False).mean is None
+    assert bound_encoder(X).mean is None
+    assert bound_encoder(X, standardize=True).mean.shape == (2,)
+
+
+def test_means_and_deviations_of_many_chunks_are_those_of_all_rows(monkeypatch):
+    monkeypatch.setattr(torch_inputs, "CHUNK_VALUES", 3 * 8)  # three images at a time
+    images = np.random.default_rng(0).normal(5, 2, (11, 2, 2, 2)).astype(np.float32) * [[[1]], [[100]]]
+    encoder = bound_encoder(images.astype(np.float32))
+    np.testing.assert_allclose(encoder.mean[:, 0, 0], images.mean(axis=(0, 2, 3)), rtol=1e-5)
+    np.testing.assert_allclose(encoder.std[:, 0, 0], images.std(axis=(0, 2, 3)), rtol=1e-5)
+
+
+class TestTables:
+    """Data frames with text and missing values, as they are."""
+
+    def rows(self, seed=0):
+        rng = np.random.default_rng(seed)
+        y = np.arange(90) % 3
+        colour = np.array(["red", "green", "blue"], dtype=object)[np.where(y == 2, 2, rng.integers(0, 2, 90))]
+        size = np.where(y == 0, -3.0, 3.0) + rng.normal(0, 0.3, 90)
+        size[::30] = np.nan
+        return pd.DataFrame({"size": size, "colour": pd.Categorical(colour)}), y
+
+    def test_a_network_takes_text_and_missing_values(self):
+        X, y = self.rows()
+        model = fitted(learner(), X, y)
+        assert model.encoder_.table.get_feature_names_out().tolist() == [
+            "size", *(f"colour_{name}" for name in model.encoder_.table.categories_[1])
+        ]  # fmt: skip
+        assert model.encoder_.row_shape == (4,)
+        X_new, y_new = self.rows(seed=1)
+        wrong = model.predict(X_new) != y_new
+        assert wrong[~X_new["size"].isna()].mean() < 0.1
+
+    def test_a_column_of_another_kind_is_refused(self):
+        X, y = self.rows()
+        model = fitted(learner(), X, y)
+        with pytest.raises(DataError, match=r"'size' holds numbers in the training rows, and text here"):
+            model.predict(X.assign(size="large"))
+
+    def test_unknown_values_are_ignored(self):
+        X, y = self.rows()
+        model = fitted(learner(), X, y)
+        assert len(model.predict(X.assign(colour="violet"))) == len(X)
 
 
 def test_the_callers_random_streams_are_left_alone(blobs):
@@ -421,7 +487,8 @@ class TestRefusals:
             {"lr": "x"},
             {"batch_size": 0},
             {"batch_size": 1.5},
-            {"max_epochs": 0},
+            {"standardize": "yes"},
+            {"standardize": None},
             {"eval_batch_size": -1},
         ],
         ids=str,
@@ -465,7 +532,7 @@ class TestAugmentation:
             module.register_forward_pre_hook(lambda part, args: seen.append((part.training, args[0].sum().item())))
             return module
 
-        training = TorchLearner(watched, augment=Black(), batch_size=8).bind(X, y, 3, seed=0)
+        training = TorchLearner(watched, augment=Black(), batch_size=8, standardize=False).bind(X, y, 3, seed=0)
         seen.clear()
         train_for(training, 2)
         assert {total == 0 for is_training, total in seen if is_training} == {True}

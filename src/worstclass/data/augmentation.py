@@ -6,16 +6,16 @@ floors are counted on the images as they are.
 
 from __future__ import annotations
 
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from worstclass.exceptions import ParameterError, UnknownNameError
+from worstclass._checks import check_choice, check_count, is_number
+from worstclass.exceptions import ParameterError
 
 
 class Augmentation(ABC):
@@ -89,7 +89,7 @@ class RandomCrop(Augmentation):
     padding: int = 4
 
     def __post_init__(self) -> None:
-        _require_count(self, "padding", least=0)
+        check_count(self.padding, "padding", "RandomCrop", least=0)
 
     def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         """Return a window of each padded image."""
@@ -111,7 +111,7 @@ class _Flip(Augmentation):
     axis: ClassVar[int]
 
     def __post_init__(self) -> None:
-        if isinstance(self.p, bool) or not isinstance(self.p, numbers.Real) or not 0 <= self.p <= 1:
+        if not is_number(self.p) or not 0 <= self.p <= 1:
             raise ParameterError("p", type(self).__name__, allowed="a probability in [0, 1]", got=self.p)
 
     def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
@@ -174,7 +174,7 @@ class Cutout(Augmentation):
     size: int = 8
 
     def __post_init__(self) -> None:
-        _require_count(self, "size", least=1)
+        check_count(self.size, "size", "Cutout")
 
     def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         """Return the images, each with its square."""
@@ -212,8 +212,7 @@ def build_augmentation(name: str) -> Augmentation:
     >>> build_augmentation("crop-flip")
     Compose(steps=(RandomCrop(padding=4), HorizontalFlip(p=0.5)))
     """
-    if name not in AUGMENTATIONS:
-        raise UnknownNameError("augmentation", "TorchLearner", name, AUGMENTATIONS)
+    check_choice(name, "augmentation", "TorchLearner", AUGMENTATIONS)
     return AUGMENTATIONS[name]()
 
 
@@ -233,11 +232,3 @@ def _select(images: Tensor, index: Tensor, *, channels_last: bool) -> Tensor:
     if not channels_last:
         return images.index_select(0, index)
     return images.permute(0, 2, 3, 1).index_select(0, index).permute(0, 3, 1, 2)
-
-
-def _require_count(owner: Augmentation, parameter: str, *, least: int) -> None:
-    """Raise unless the attribute of that name is a whole number of at least ``least``."""
-    value: Any = getattr(owner, parameter)
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        allowed = f"a whole number of at least {least}"
-        raise ParameterError(parameter, type(owner).__name__, allowed=allowed, got=value)

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from worstclass._typing import IntArray
 from worstclass.data.facts import DataFile, Download, NamedDataset
-from worstclass.data.formats.idx import unpacked
 from worstclass.data.locate import Found, find, present_name
 from worstclass.data.registry import named_dataset
-from worstclass.data.splits import Splits
-from worstclass.data.trees import FolderTree
+from worstclass.data.trees import FolderTree, unpacked
 from worstclass.exceptions import DatasetError
 
 OFFICIAL = "official file"
@@ -48,7 +46,7 @@ class DatasetCheck:
 
     dataset: NamedDataset
     files: tuple[FileCheck, ...]
-    counts: Mapping[str, npt.NDArray[np.int64]]
+    counts: Mapping[str, IntArray]
     problems: tuple[str, ...]
 
 
@@ -144,20 +142,21 @@ def _md5(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def _class_counts(found: Found, part: str) -> npt.NDArray[np.int64]:
+def _class_counts(found: Found, part: str) -> IntArray:
     read = found.dataset.read
     assert read is not None, "a set with files has a reader"
     return np.bincount(read(found.tree, part).labels, minlength=found.dataset.n_classes)
 
 
-def _built_in_counts(dataset: NamedDataset) -> dict[str, npt.NDArray[np.int64]]:
-    splits: Splits = dataset.load(0)
+def _built_in_counts(dataset: NamedDataset) -> dict[str, IntArray]:
+    assert dataset.load is not None, "a set without files has a loader"
+    splits = dataset.load(0)
     parts = {"train": splits.train, "val": splits.val, "test": splits.test}
     counts = {name: np.unique(part.y, return_counts=True)[1] for name, part in parts.items() if part is not None}
     return {"all": np.sum(list(counts.values()), axis=0)} if "all" in dataset.counts else counts
 
 
-def _count_problems(dataset: NamedDataset, counts: Mapping[str, npt.NDArray[np.int64]]) -> Iterator[str]:
+def _count_problems(dataset: NamedDataset, counts: Mapping[str, IntArray]) -> Iterator[str]:
     for part, found in counts.items():
         expected = dataset.counts[part]
         if int(found.sum()) != expected:

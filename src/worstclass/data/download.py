@@ -1,10 +1,11 @@
-"""Downloading official files: a part that came before is used, and no file is in place before its checksum is right."""
+"""Downloading official files: an earlier part is resumed, and no file is in place before its checksum is right.
+
+Only a file with a known checksum is resumed, since nothing else would tell that two parts belong together.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import http.client
-import json
 import re
 import urllib.error
 import urllib.parse
@@ -42,7 +43,7 @@ def get_dataset(
     dataset : its facts, as ``named_dataset`` returns them.
     root : folder of the data sets, as for ``load_dataset``.
     mirror : address of a folder that has the files under their official names, instead of the official address.
-    progress : told of every piece that arrives.
+    progress : called for every piece that arrives.
     """
     if mirror is not None and urllib.parse.urlsplit(mirror).scheme not in ("http", "https"):
         raise ParameterError(
@@ -54,7 +55,7 @@ def get_dataset(
 
 
 def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: Progress | None = None) -> Path:
-    """Download one file, unless it is there; go on with a part of it that an earlier try left."""
+    """Download one file, unless it is there; resume a part that an earlier try left."""
     target = folder / file.name
     if target.is_file():
         if file.md5 is not None and file_md5(target) != file.md5:
@@ -69,11 +70,10 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
             failures.append(f"{address}: {_reason(error)}")
             continue
         part.replace(target)
-        _tag_file(part).unlink(missing_ok=True)
         return target
-    kept = " What came of it is kept for the next try." if (folder / f"{file.name}.part").is_file() else ""
+    kept = " The part that arrived is kept for the next try." if (folder / f"{file.name}.part").is_file() else ""
     raise DatasetError(
-        f"{file.name} could not be downloaded ({'; '.join(failures)}).{kept} Where this machine has no way to it, get "
+        f"{file.name} could not be downloaded ({'; '.join(failures)}).{kept} If this machine has no access to it, get "
         f"{addresses[0]} by other means and put it into {folder}."
     )
 
@@ -84,7 +84,7 @@ class _Unusable(urllib.error.URLError):
 
 def _fetch_part(file: Download, address: str, folder: Path, progress: Progress) -> Path:
     part = folder / f"{file.name}.part"
-    start = _bytes_to_keep(part, address, checked=file.md5 is not None)
+    start = part.stat().st_size if file.md5 is not None and part.is_file() else 0
     try:
         _receive(file.name, address, part, start, progress)
     except urllib.error.HTTPError as error:
@@ -94,7 +94,7 @@ def _fetch_part(file: Download, address: str, folder: Path, progress: Progress) 
             _receive(file.name, address, part, 0, progress)
     if file.md5 is not None and file_md5(part) != file.md5:
         part.unlink()
-        raise _Unusable("what came has another checksum than the official file, and was removed")
+        raise _Unusable("the download has another checksum than the official file, and was removed")
     return part
 
 
@@ -102,13 +102,9 @@ def _receive(name: str, address: str, part: Path, start: int, progress: Progress
     request = urllib.request.Request(address, headers={"User-Agent": f"worstclass/{__version__}"})
     if start:
         request.add_header("Range", f"bytes={start}-")
-        tag = _read_tag(part).get("tag")
-        if tag:
-            request.add_header("If-Range", tag)
     with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
         start = _agreed_start(response, start)
         total = _total(response.headers.get("Content-Range")) or _length(response, start)
-        _write_tag(part, address, response.headers.get("ETag") or response.headers.get("Last-Modified"))
         done = start
         with part.open("ab" if start else "wb") as stream:
             progress(name, done, total)
@@ -124,19 +120,10 @@ def _agreed_start(response: Any, start: int) -> int:
     """Return where the answer begins: a server may ignore what was asked and send the whole file."""
     if response.status != http.HTTPStatus.PARTIAL_CONTENT:
         return 0
-    told = re.match(r"bytes (\d+)-", response.headers.get("Content-Range") or "")
-    if told is None or int(told[1]) != start:
+    first = re.match(r"bytes (\d+)-", response.headers.get("Content-Range") or "")
+    if first is None or int(first[1]) != start:
         raise _Unusable("the server sent another part of the file than was asked for")
     return start
-
-
-def _bytes_to_keep(part: Path, address: str, *, checked: bool) -> int:
-    """Return how much of a partial file is used: none of another address, nor what nothing would verify."""
-    if not part.is_file():
-        return 0
-    known = _read_tag(part)
-    trusted = known.get("address") == address and (checked or known.get("tag"))
-    return part.stat().st_size if trusted else 0
 
 
 def _length(response: Any, start: int) -> int | None:
@@ -145,25 +132,8 @@ def _length(response: Any, start: int) -> int | None:
 
 
 def _total(content_range: str | None) -> int | None:
-    told = re.search(r"/(\d+)$", content_range or "")
-    return int(told[1]) if told else None
-
-
-def _tag_file(part: Path) -> Path:
-    return part.with_name(f"{part.name}.json")
-
-
-def _read_tag(part: Path) -> dict[str, Any]:
-    with contextlib.suppress(OSError, ValueError):
-        values = json.loads(_tag_file(part).read_text(encoding="utf-8"))
-        if isinstance(values, dict):
-            return values
-    return {}
-
-
-def _write_tag(part: Path, address: str, tag: str | None) -> None:
-    strong = tag if tag and not tag.startswith("W/") else None
-    _tag_file(part).write_text(json.dumps({"address": address, "tag": strong}), encoding="utf-8")
+    total = re.search(r"/(\d+)$", content_range or "")
+    return int(total[1]) if total else None
 
 
 def _reason(error: Exception) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from worstclass.data.formats.undecoded import Undecoded
+from worstclass.data.decoded import Undecoded
 from worstclass.data.splits import Splits
 from worstclass.data.trees import FileTree
 
@@ -52,7 +52,7 @@ class NamedDataset:
     ----------
     name, summary : what it is called, and what it is in a line.
     n_classes : number of classes; labels are 0..n_classes-1 (1..n_classes for the artificial sets).
-    load : function from (seed, options) to ``Splits``.
+    load : function from (seed, options) to ``Splits``; None for sets whose official parts are read by ``read``.
     settings : those of the paper where it has the set: keyword arguments of ``WorstClassBooster`` under ``"booster"``
         and of ``TorchLearner`` under ``"learner"``. A set without ``"learner"`` is a table.
     class_names : names of the classes, by label; empty where the files tell them.
@@ -74,7 +74,7 @@ class NamedDataset:
     name: str
     summary: str
     n_classes: int
-    load: Callable[..., Splits]
+    load: Callable[..., Splits] | None = None
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     class_names: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)

@@ -1,8 +1,10 @@
-"""Data sets of the Hugging Face ``datasets`` library, told by what they offer; the library itself is not needed."""
+"""Data sets of the Hugging Face ``datasets`` library, known by their attributes; the library is not needed."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from worstclass.data.arrays import channels_first, label_array
-from worstclass.data.formats.images import (
-    DEEP_GREY,
-    GREY,
-    PictureHeader,
-    decode_picture,
-    picture_array,
-    read_picture_header,
-)
-from worstclass.data.formats.undecoded import Images
-from worstclass.data.pictures import Pictures, stack
+from worstclass.data.pictures import Picture, stack
 from worstclass.data.splits import SPLIT_NAMES, Part, Splits
 from worstclass.exceptions import DataError, DatasetError
 
@@ -82,7 +75,11 @@ def _part(dataset: Any, image: str | None, label: str | None, options: Mapping[s
     image = _column(features, image, "image", IMAGE_COLUMNS, lambda feature: type(feature).__name__ == "Image")
     if image is None:
         return Part(_table(dataset, features, label), y)
-    stacked = stack(_Rows(dataset, image), **options)
+    rows = [
+        Picture(f"row {number} of the column {image!r}", partial(_open, dataset, image, number))
+        for number in range(len(dataset))
+    ]
+    stacked = stack(rows, **options)
     return Part(stacked.images, y[stacked.kept])
 
 
@@ -121,48 +118,18 @@ def _table(dataset: Any, features: Mapping[str, Any], label: str) -> Any:
     return categories_for_text(pd.DataFrame(columns), "the data set")
 
 
-class _Rows(Pictures):
-    """The pictures of one column, row by row."""
-
-    def __init__(self, dataset: Any, column: str) -> None:
-        self.dataset = dataset
-        self.column = column
-
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def where(self, number: int) -> str:
-        return f"row {number} of the column {self.column!r}"
-
-    def header(self, number: int) -> PictureHeader:
-        value = self._value(number)
-        if isinstance(value, Image.Image):
-            return PictureHeader(value.height, value.width, value.mode in GREY | DEEP_GREY)
-        if isinstance(value, bytes):
-            return read_picture_header(value, self.where(number))
-        return PictureHeader(value.shape[1], value.shape[2], value.shape[0] == 1)
-
-    def decode(self, number: int, channels: int, size: tuple[int, int]) -> Images:
-        value = self._value(number)
-        if isinstance(value, bytes):
-            return decode_picture(value, self.where(number), channels=channels, size=size)
-        if isinstance(value, np.ndarray):
-            value = Image.fromarray(value[0] if len(value) == 1 else np.ascontiguousarray(value.transpose(1, 2, 0)))
-        return picture_array(value, self.where(number), channels=channels, size=size)
-
-    def _value(self, number: int) -> Any:
-        """Return a Pillow image, encoded bytes, or unsigned bytes with 1, 3 or 4 channels first."""
-        try:
-            value = self.dataset[number][self.column]
-        except (OSError, ValueError) as error:
-            raise DatasetError(f"{self.where(number)} cannot be read: {error}.") from None
-        if isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes):
-            return value["bytes"]
-        if isinstance(value, bytes | Image.Image):
-            return value
-        pixels = np.asarray(value)
-        if pixels.dtype.kind in "iu" and pixels.size and pixels.min() >= 0 and pixels.max() <= 255:
-            pixels = channels_first(pixels.astype(np.uint8)[None])[0]
-        if pixels.dtype != np.uint8 or pixels.ndim != 3 or len(pixels) not in (1, 3, 4):
-            raise DatasetError(f"{self.where(number)} must be a picture. Got {type(value).__name__}.")
-        return pixels
+def _open(dataset: Any, column: str, number: int) -> Image.Image:
+    """Return the picture of a row, which may be a Pillow image, encoded bytes, or an array of bytes."""
+    value = dataset[number][column]
+    if isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes):
+        value = value["bytes"]
+    if isinstance(value, bytes):
+        return Image.open(io.BytesIO(value))
+    if isinstance(value, Image.Image):
+        return value.copy()
+    pixels = np.asarray(value)
+    if pixels.dtype.kind in "iu" and pixels.size and pixels.min() >= 0 and pixels.max() <= 255:
+        pixels = channels_first(pixels.astype(np.uint8)[None])[0]
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or len(pixels) not in (1, 3, 4):
+        raise DatasetError(f"row {number} of the column {column!r} must be a picture. Got {type(value).__name__}.")
+    return Image.fromarray(pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0)))

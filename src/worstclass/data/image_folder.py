@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from worstclass.data.formats.images import PictureHeader, decode_picture, is_picture, read_picture_header
-from worstclass.data.formats.undecoded import Images
-from worstclass.data.pictures import Pictures, stack
+from worstclass.data.pictures import Picture, is_picture, stack
 from worstclass.data.splits import ALL, SPLIT_NAMES, Part
 from worstclass.data.trees import FileTree, FolderTree, open_tree
 from worstclass.exceptions import DatasetError
@@ -45,7 +44,7 @@ def read_image_folder(
     placed = sorted(_placed(tree, names), key=lambda picture: (picture.split, picture.name))
     _refuse_empty_folders(tree, placed)
     stacked = stack(
-        _TreePictures(tree, [picture.name for picture in placed]),
+        [Picture.of(tree.where(place.name), partial(tree.read, place.name)) for place in placed],
         image_size=image_size,
         skip_corrupt=skip_corrupt,
         memory_bytes=memory_bytes,
@@ -66,27 +65,6 @@ class _Placed:
     name: str
     split: str
     label: str
-
-
-class _TreePictures(Pictures):
-    """Pictures of a folder or an archive, sorted by name."""
-
-    def __init__(self, tree: FileTree, names: list[str]) -> None:
-        self.tree = tree
-        self.names = names
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def where(self, number: int) -> str:
-        return self.tree.where(self.names[number])
-
-    def header(self, number: int) -> PictureHeader:
-        return read_picture_header(self.tree.read(self.names[number]), self.where(number))
-
-    def decode(self, number: int, channels: int, size: tuple[int, int]) -> Images:
-        content = self.tree.read(self.names[number])
-        return decode_picture(content, self.where(number), channels=channels, size=size)
 
 
 def _placed(tree: FileTree, names: list[str]) -> list[_Placed]:

@@ -6,56 +6,13 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from worstclass._checks import require_known_options
-from worstclass.data.artificial import artificial_balanced, artificial_imbalanced
+from worstclass._checks import check_choice, require_known_options
 from worstclass.data.facts import NamedDataset
-from worstclass.data.named import bundled, cifar, emnist, medmnist, mnist, tiny_imagenet
+from worstclass.data.named import all_sheets
+from worstclass.data.official import load_official
 from worstclass.data.splits import Splits
-from worstclass.exceptions import UnknownNameError
 
-_MLP = {"module": "mlp", "lr": 0.01}
-_COMPARE = {"epochs": 4000}  # about what the rounds of the paper's boosting take, one step each
-_PAPER = "Saito, Matsuo, Uchida, Suehiro: Bounding the worst-class error: a boosting approach."
-
-ARTIFICIAL = (
-    NamedDataset(
-        "artificial-balanced",
-        "five overlapping squares in the plane, 100 rows a class",
-        5,
-        artificial_balanced,
-        {"booster": {"theta": 0.75, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
-        class_names=tuple("12345"),
-        counts={"train": 500, "test": 500_000},
-        rows={"train": 500, "test": 500_000},
-        balanced=True,
-        citation=_PAPER,
-    ),
-    NamedDataset(
-        "artificial-imbalanced",
-        "four overlapping discs in the plane, one with a tenth of the rows",
-        4,
-        artificial_imbalanced,
-        {"booster": {"theta": 0.5, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
-        class_names=tuple("1234"),
-        counts={"train": 3_100, "test": 310_000},
-        rows={"train": 3_100, "test": 310_000},
-        citation=_PAPER,
-    ),
-)
-
-DATASETS = {
-    dataset.name: dataset
-    for dataset in (
-        *ARTIFICIAL,
-        *cifar.SHEETS.values(),
-        tiny_imagenet.SHEET,
-        emnist.sheet(),
-        *medmnist.SHEETS.values(),
-        mnist.SHEETS["fashion-mnist"],
-        mnist.SHEETS["mnist"],
-        *bundled.SHEETS.values(),
-    )
-}
+DATASETS = all_sheets()
 
 
 def named_dataset(name: str, **variant: Any) -> NamedDataset:
@@ -64,7 +21,7 @@ def named_dataset(name: str, **variant: Any) -> NamedDataset:
     Parameters
     ----------
     name : one of ``DATASETS``.
-    variant : what a set comes in: ``size`` of a MedMNIST set, ``split`` of EMNIST.
+    variant : ``size`` of a MedMNIST set, ``split`` of EMNIST.
 
     Examples
     --------
@@ -73,11 +30,9 @@ def named_dataset(name: str, **variant: Any) -> NamedDataset:
     >>> named_dataset("tissuemnist", size=64).files[0].name
     'tissuemnist_64.npz'
     """
-    if name not in DATASETS:
-        raise UnknownNameError("name", "load_dataset", name, DATASETS)
+    check_choice(name, "name", "load_dataset", DATASETS)
     dataset = DATASETS[name]
-    known = [] if dataset.vary is None else list(inspect.signature(dataset.vary).parameters)
-    require_known_options(variant, known, owner=f"The data set {name!r}")
+    require_known_options(variant, _variants(dataset), owner=f"The data set {name!r}")
     return dataset.vary(**variant) if dataset.vary is not None and variant else dataset
 
 
@@ -109,9 +64,21 @@ def load_dataset(name: str, root: str | Path | None = None, seed: int = 0, **opt
     (81, 30, 9, 30, 'setosa')
     """
     dataset = named_dataset(name)
-    known = list(inspect.signature(dataset.load).parameters)
-    require_known_options(
-        options, [option for option in known if option not in ("seed", "root")], owner=f"The data set {name!r}"
-    )
-    place = {"root": root} if "root" in known else {}
+    variants = _variants(dataset)
+    require_known_options(options, [*_options(dataset), *variants], owner=f"The data set {name!r}")
+    dataset = named_dataset(name, **{option: options.pop(option) for option in variants if option in options})
+    if dataset.load is None:
+        return load_official(dataset, seed, root=root, **options)
+    place = {} if dataset.built_in else {"root": root}
     return dataset.load(seed, **place, **options)
+
+
+def _variants(dataset: NamedDataset) -> list[str]:
+    return [] if dataset.vary is None else list(inspect.signature(dataset.vary).parameters)
+
+
+def _options(dataset: NamedDataset) -> list[str]:
+    """Return the options of loading a set, apart from those that make another variant of it."""
+    if dataset.load is None:
+        return ["cal"] if "val" in dataset.counts else ["val", "cal"]
+    return [name for name in inspect.signature(dataset.load).parameters if name not in ("seed", "root")]

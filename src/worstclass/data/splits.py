@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from worstclass.data.disk import copy_rows
-from worstclass.exceptions import DataError, ParameterError
+from worstclass.data.stratified import check_shares
+from worstclass.exceptions import DataError
 
 PARTS = ("val", "cal", "test")
 
@@ -117,11 +117,7 @@ def make_splits(
     (8, 2, None)
     """
     shares = dict(zip(PARTS, (val, cal, test), strict=True))
-    for name, share in shares.items():
-        if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share < 1:
-            raise ParameterError(name, "make_splits", allowed="a share in [0, 1)", got=share)
-    if sum(Fraction(str(share)) for share in shares.values()) >= 1:
-        raise ParameterError("val, cal, test", "make_splits", allowed="less than 1 together", got=shares)
+    check_shares(shares, "make_splits")
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) == 0:
         raise DataError(f"y must be one label a row, shape (n,), of at least one row. Got shape {labels.shape}.")

@@ -1,11 +1,12 @@
 """Files below one place, named by relative paths: a folder, or an archive that is read without being unpacked.
 
-Nothing of an archive is ever written to disk, so a member called ``../../x`` could do no harm; an archive with such a
-name is refused all the same, because nobody packs one in good faith.
+Nothing of an archive is ever written to disk. An archive with a member such as ``../../x`` is refused all the same.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import tarfile
 import zipfile
@@ -14,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from worstclass.exceptions import DatasetError
 
@@ -23,7 +25,7 @@ Stamp = tuple[str, int, int]
 ZIP_SUFFIXES = (".zip",)
 TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 
-#: bytes that one member of an archive, or all of a tar archive, may have unpacked
+#: bytes that one file, or all files of a tar archive, may have unpacked; the largest official file has 548 million
 MOST_BYTES = 4 << 30
 
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
@@ -93,20 +95,10 @@ class FolderTree(FileTree):
         return str(self.path / name)
 
 
-class ZipTree(FileTree):
-    """The files of a zip archive; a folder that holds all of them is left out of their names."""
+class _Archive(FileTree):
+    """The files of an archive; a folder that holds all of them is left out of their names."""
 
-    @cached_property
-    def _archive(self) -> zipfile.ZipFile:
-        try:
-            return zipfile.ZipFile(self.path)
-        except _DAMAGE as error:
-            raise DatasetError(f"{self.path} cannot be read as a zip archive: {error}.") from None
-
-    @cached_property
-    def _members(self) -> dict[str, zipfile.ZipInfo]:
-        members = {info.filename: info for info in self._archive.infolist() if not info.is_dir()}
-        return {short: members[name] for short, name in _short_names(self.path, members).items()}
+    _members: dict[str, Any]
 
     def names(self) -> list[str]:
         """Return the names of all files, sorted."""
@@ -117,9 +109,36 @@ class ZipTree(FileTree):
         return name in self._members
 
     def read(self, name: str) -> bytes:
-        """Return what is in a file, after a look at the size that the archive says it has."""
+        """Return what is in a file."""
         if name not in self._members:
             raise DatasetError(f"{self.path} has no file {name}.")
+        return self._content(name)
+
+    def stamps(self, names: Iterable[str]) -> list[Stamp]:
+        """Return size and time of change of the archive."""
+        return [stamp(self.path, self.path.name)]
+
+    @abstractmethod
+    def _content(self, name: str) -> bytes:
+        """Return what is in a file that is there."""
+
+
+class ZipTree(_Archive):
+    """The files of a zip archive."""
+
+    @cached_property
+    def _archive(self) -> zipfile.ZipFile:
+        try:
+            return zipfile.ZipFile(self.path)
+        except _DAMAGE as error:
+            raise DatasetError(f"{self.path} cannot be read as a zip archive: {error}.") from None
+
+    @cached_property
+    def _members(self) -> dict[str, zipfile.ZipInfo]:  # type: ignore[override]
+        members = {info.filename: info for info in self._archive.infolist() if not info.is_dir()}
+        return {short: members[name] for short, name in _short_names(self.path, members).items()}
+
+    def _content(self, name: str) -> bytes:
         info = self._members[name]
         if info.file_size > MOST_BYTES:
             raise DatasetError(f"{self.where(name)} is refused: it says that it has {info.file_size:,} bytes unpacked.")
@@ -128,16 +147,12 @@ class ZipTree(FileTree):
         except _DAMAGE as error:
             raise DatasetError(f"{self.where(name)} cannot be read: {error}.") from None
 
-    def stamps(self, names: Iterable[str]) -> list[Stamp]:
-        """Return size and time of change of the archive."""
-        return [stamp(self.path, self.path.name)]
 
-
-class TarTree(FileTree):
-    """The files of a tar archive, compressed or not; it is read through once, and what is in it is kept."""
+class TarTree(_Archive):
+    """The files of a tar archive, compressed or not; it is read once, and its content is kept in memory."""
 
     @cached_property
-    def _files(self) -> dict[str, bytes]:
+    def _members(self) -> dict[str, bytes]:  # type: ignore[override]
         try:
             with tarfile.open(self.path) as archive:
                 files = _read_all(self.path, archive)
@@ -145,23 +160,8 @@ class TarTree(FileTree):
             raise DatasetError(f"{self.path} cannot be read as a tar archive: {error}.") from None
         return {short: files[name] for short, name in _short_names(self.path, files).items()}
 
-    def names(self) -> list[str]:
-        """Return the names of all files, sorted."""
-        return sorted(self._files)
-
-    def has(self, name: str) -> bool:
-        """Tell whether there is a file of this name."""
-        return name in self._files
-
-    def read(self, name: str) -> bytes:
-        """Return what is in a file."""
-        if name not in self._files:
-            raise DatasetError(f"{self.path} has no file {name}.")
-        return self._files[name]
-
-    def stamps(self, names: Iterable[str]) -> list[Stamp]:
-        """Return size and time of change of the archive."""
-        return [stamp(self.path, self.path.name)]
+    def _content(self, name: str) -> bytes:
+        return self._members[name]
 
 
 def open_tree(path: Path) -> FileTree:
@@ -178,6 +178,20 @@ def open_tree(path: Path) -> FileTree:
 def is_archive(name: str) -> bool:
     """Tell by its name whether a file is an archive that ``open_tree`` reads."""
     return name.lower().endswith(ZIP_SUFFIXES + TAR_SUFFIXES)
+
+
+def unpacked(content: bytes, where: str) -> bytes:
+    """Return the bytes of a file, decompressed if they begin like a gzip file."""
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+            plain = stream.read(MOST_BYTES + 1)
+    except (EOFError, zlib.error, OSError) as error:
+        raise DatasetError(f"{where} is damaged or cut short: {error}") from None
+    if len(plain) > MOST_BYTES:
+        raise DatasetError(f"{where} is refused: it has more than {MOST_BYTES:,} bytes unpacked.")
+    return plain
 
 
 def stamp(path: Path, name: str) -> Stamp:

@@ -104,14 +104,6 @@ class Training(ABC):
         """Steps of an optimizer in one epoch over the sample."""
         return 1
 
-    @property
-    def forgets(self) -> bool:
-        """Whether a member depends on its weights and seed alone, whatever was trained before it.
-
-        Then trainings that ask for the same weights and seed can be made once, and shared.
-        """
-        return False
-
     @abstractmethod
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member.

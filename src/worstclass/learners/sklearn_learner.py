@@ -189,11 +189,6 @@ class SklearnTraining(Training):
     weighted: bool
     bootstrap: bool
 
-    @property
-    def forgets(self) -> bool:
-        """Every round starts from an unfitted copy."""
-        return True
-
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member, raising its capacity until ``stop`` is content."""
         best = BestEpoch(stop)

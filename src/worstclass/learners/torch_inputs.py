@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,11 +14,15 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset
 
 from worstclass._typing import IntArray
+from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError
 from worstclass.learners.base import Encoder, Inputs
 
 Batch = tuple[Tensor, Tensor]  # the rows of a batch, and their indices
+
+#: values that are read at a time to find means and deviations
+CHUNK_VALUES = 1 << 22
 
 
 class TorchInputs(Inputs):
@@ -162,17 +167,25 @@ class TorchEncoder(Encoder):
 
     Images go through the network with their channels last in memory, which convolutions run faster on.
 
-    ``mean`` and ``std`` are set where the learner standardises columns. Images (three or more dimensions) of
-    type uint8 are scaled to [0, 1].
+    Attributes
+    ----------
+    row_shape : shape of one row of the inputs.
+    num_workers : worker processes of the ``DataLoader``, for data sets.
+    mean, std : what standardises the inputs, after images of type uint8 are scaled to [0, 1]: one value for each column
+        of a table, shape (d,), or each channel of images, shape (C, 1, 1). None where the inputs stay as they are.
+    table : turns a data frame into numbers; None where training saw no data frame.
     """
 
     row_shape: tuple[int, ...]
     num_workers: int = 0
     mean: Tensor | None = None
     std: Tensor | None = None
+    table: TableEncoder | None = None
 
     def encode(self, X: Any) -> TorchInputs:
         """Return X as inputs, after a look at its shape."""
+        if self.table is not None and not is_map_dataset(X):
+            X = self.table.transform(X)
         inputs = as_inputs(X, self.num_workers)
         if len(inputs) and inputs.row_shape != self.row_shape:
             raise DataError(
@@ -185,6 +198,22 @@ class TorchEncoder(Encoder):
     def memory_format(self) -> torch.memory_format:
         """How a batch and the network's weights lie in memory."""
         return torch.channels_last if len(self.row_shape) == 3 else torch.contiguous_format
+
+    def standardized(self, inputs: TorchInputs) -> TorchEncoder:
+        """Return an encoder that brings each column, or each channel, of these inputs to mean 0 and deviation 1."""
+        n, mean, squares = 0, torch.zeros(()), torch.zeros(())
+        chunk = max(1, CHUNK_VALUES // max(1, math.prod(self.row_shape)))
+        for batch, _ in inputs.batches(EpochSampler(len(inputs), chunk)):
+            values = self.to_float(batch).double().transpose(0, 1).flatten(1)  # (columns, values of each)
+            n_new, mean_new = values.shape[1], values.mean(dim=1)
+            step = mean_new - mean
+            squares = squares + (values - mean_new[:, None]).square().sum(dim=1) + step**2 * (n * n_new / (n + n_new))
+            mean = mean + step * (n_new / (n + n_new))
+            n += n_new
+        std = (squares / n).sqrt()
+        std[std <= 1e-12 * mean.abs()] = 1.0  # a constant column stays as it is, but for its mean
+        shape = (-1, *[1] * (len(self.row_shape) - 1))
+        return replace(self, mean=mean.float().view(shape).cpu(), std=std.float().view(shape).cpu())
 
     def to_float(self, rows: Tensor) -> Tensor:
         """Return a batch as floats, scaled, in the memory format."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import numbers
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -17,17 +16,17 @@ from sklearn.utils import check_array
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from worstclass._checks import suggests_options
+from worstclass._checks import check_choice, check_count, check_positive, suggests_options
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.augmentation import Augmentation, build_augmentation, list_augmentations
+from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 from worstclass.learners.base import BestEpoch, Epoch, Member, Stop, Trained, Training, WeakLearner
 from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
-from worstclass.learners.torch_loop import Evaluator, TrainingRows, train_epochs
+from worstclass.learners.torch_loop import Evaluator, WeightedRows, resolve_device, train_epochs
 from worstclass.losses import build_loss
-from worstclass.losses.base import Loss, RowLossFunction
-from worstclass.losses.plain import PlainLoss
+from worstclass.losses.base import Loss, PlainLoss, RowLossFunction
 from worstclass.networks import build_network
 from worstclass.networks.heads import with_cosine_head
 from worstclass.randomness import isolated_rng
@@ -49,9 +48,10 @@ HEADS = ("as-built", "cosine")
 class TorchLearner(WeakLearner):
     """A torch network as the weak learner.
 
-    Arrays and tensors stay in memory as one tensor and batches are index selections; a map-style ``Dataset`` goes
+    Arrays and tensors stay in memory as one tensor, and batches are index selections. A map-style ``Dataset`` goes
     through a ``DataLoader``, and must give the same rows whenever it is read: floors are counted on the training rows
-    as they are, without augmentation. Each round has a new optimizer.
+    as they are, without augmentation. Of a data frame, text and categories are one-hot encoded and missing numbers
+    filled by a ``TableEncoder``, which is fitted on the training rows. Each round has a new optimizer.
 
     Parameters
     ----------
@@ -65,15 +65,16 @@ class TorchLearner(WeakLearner):
     head : the last layer. ``"as-built"``: the network's own; ``"cosine"``: replaced by one whose logits are cosines,
         which the ``"ldam"`` loss is meant for.
     lr : learning rate.
-    batch_size : rows a step.
+    batch_size : rows of a training batch.
     start : weights at the start of a round. ``"fresh"``: new random ones; ``"same"``: one common random state, as
         in the paper; ``"warm"``: those at the end of the round before.
     optimizer_state : state of the optimizer (Adam's moments) at the start of a round. ``"fresh"``: empty; ``"carry"``:
         that at the end of the round before, as in the authors' code, whatever ``start`` does to the weights.
     augment : random changes of the images of a training batch: ``"crop-flip"`` (the paper's for CIFAR), ``"crop"``,
         ``"flip"``, ``"none"``, or an ``Augmentation``. Floors are counted on the images as they are.
-    standardize : bring the columns of a table to mean 0 and deviation 1, as seen in the training rows.
-    eval_batch_size : rows a step in evaluation; None means ``batch_size``.
+    standardize : whether inputs are brought to mean 0 and deviation 1, as seen in the training rows. ``"auto"``: each
+        channel of images, and nothing else; True: also each column of a table; False: never.
+    eval_batch_size : rows of a batch in evaluation; None means ``batch_size``.
     num_workers : worker processes of the ``DataLoader``, for data sets.
     device : ``"auto"`` (a GPU where there is one), or what ``torch.device`` takes.
 
@@ -99,7 +100,7 @@ class TorchLearner(WeakLearner):
         start: str = "fresh",
         optimizer_state: str = "fresh",
         augment: str | Augmentation = "none",
-        standardize: bool = False,
+        standardize: bool | str = "auto",
         eval_batch_size: int | None = None,
         num_workers: int = 0,
         device: str = "auto",
@@ -125,12 +126,11 @@ class TorchLearner(WeakLearner):
         return True
 
     def check_X(self, X: Any) -> Any:
-        """Check an array or a tensor; a map-style data set is taken as it is."""
-        if is_map_dataset(X):
+        """Check an array or a tensor; data frames are checked when they are encoded, data sets when they are read."""
+        if is_map_dataset(X) or hasattr(X, "iloc"):
             if len(X) == 0:
-                raise DataError("X must have at least one row. Got a data set of length 0.")
+                raise DataError(f"X must have at least one row. Got a {type(X).__name__} with 0 sample(s).")
             return X
-        _refuse_text_columns(X)
         try:
             checked = check_array(
                 _as_array(X) if isinstance(X, Tensor) else X,
@@ -145,8 +145,11 @@ class TorchLearner(WeakLearner):
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> TorchTraining:
         """Move the rows to where they are trained on, and build the network once to see that it fits."""
         self._check_parameters()
-        inputs = as_inputs(X, self.num_workers)
-        encoder = self._encoder(inputs)
+        table = TableEncoder().fit(X) if hasattr(X, "iloc") else None
+        inputs = as_inputs(X if table is None else table.transform(X), self.num_workers)
+        encoder = TorchEncoder(inputs.row_shape, self.num_workers, table=table)
+        if self.standardize is True or (self.standardize == "auto" and len(inputs.row_shape) == 3):
+            encoder = encoder.standardized(inputs)
         with isolated_rng(seed):
             runtime = self.runtime(encoder, n_classes)
             runtime.evaluator.predict(runtime.module, inputs.take(np.arange(min(2, len(inputs)))))
@@ -191,7 +194,7 @@ class TorchLearner(WeakLearner):
 
     def runtime(self, encoder: TorchEncoder, n_classes: int) -> TorchRuntime:
         """Build what members need to train and to answer: a network of the right shape on the device."""
-        device = _resolve_device(self.device)
+        device = resolve_device(self.device)
         module = self._build(encoder.row_shape, n_classes).to(device)
         module = module.to(memory_format=encoder.memory_format)  # type: ignore[call-overload]
         return TorchRuntime(module, Evaluator(encoder, device, self.eval_batch_size or self.batch_size, n_classes))
@@ -210,21 +213,6 @@ class TorchLearner(WeakLearner):
             module.eval()(torch.zeros(2, *row_shape))  # lazy layers learn their sizes
         return with_cosine_head(module, n_classes) if self.head == "cosine" else module
 
-    def _encoder(self, inputs: TorchInputs) -> TorchEncoder:
-        if not self.standardize:
-            return TorchEncoder(inputs.row_shape, self.num_workers)
-        if not isinstance(inputs, TensorInputs) or len(inputs.row_shape) != 1:
-            raise ParameterError(
-                "standardize",
-                "TorchLearner",
-                allowed="False unless X is a table, shape (n, features)",
-                got=True,
-            )
-        values = inputs.values.double()
-        std = values.std(dim=0, correction=0)
-        std[std == 0] = 1.0
-        return TorchEncoder(inputs.row_shape, self.num_workers, values.mean(dim=0).float(), std.float())
-
     def _check_parameters(self) -> None:
         if isinstance(self.module, nn.Module):
             raise ParameterError(
@@ -236,22 +224,16 @@ class TorchLearner(WeakLearner):
             )
         if not isinstance(self.module, str) and not callable(self.module):
             raise ParameterError("module", "TorchLearner", allowed="a network's name or a factory", got=self.module)
-        if self.start not in STARTS:
-            raise UnknownNameError("start", "TorchLearner", self.start, STARTS)
-        if self.optimizer_state not in OPTIMIZER_STATES:
-            raise UnknownNameError("optimizer_state", "TorchLearner", self.optimizer_state, OPTIMIZER_STATES)
-        if isinstance(self.lr, bool) or not isinstance(self.lr, numbers.Real) or not 0 < self.lr < float("inf"):
-            raise ParameterError("lr", "TorchLearner", allowed="a positive number", got=self.lr)
+        if self.standardize not in (True, False, "auto"):
+            raise ParameterError("standardize", "TorchLearner", allowed="'auto', True or False", got=self.standardize)
+        check_choice(self.start, "start", "TorchLearner", STARTS)
+        check_choice(self.optimizer_state, "optimizer_state", "TorchLearner", OPTIMIZER_STATES)
+        check_choice(self.head, "head", "TorchLearner", HEADS)
+        check_positive(self.lr, "lr", "TorchLearner")
+        check_count(self.batch_size, "batch_size", "TorchLearner")
+        check_count(self.eval_batch_size, "eval_batch_size", "TorchLearner", words=(None,))
         _by_name("optimizer", self.optimizer, OPTIMIZERS)
         _ = self.resolved_loss, self.resolved_augmentation
-        if self.head not in HEADS:
-            raise UnknownNameError("head", "TorchLearner", self.head, HEADS)
-        for name, optional in (("batch_size", False), ("eval_batch_size", True)):
-            value = getattr(self, name)
-            if (value is None and optional) or (_is_int(value) and value >= 1):
-                continue
-            allowed = "a positive whole number" + (" or None" if optional else "")
-            raise ParameterError(name, "TorchLearner", allowed=allowed, got=value)
 
 
 class TorchRuntime:
@@ -315,15 +297,10 @@ class TorchTraining(Training):
         """Batches in one epoch."""
         return len(EpochSampler(len(self.inputs), self.learner.batch_size))
 
-    @property
-    def forgets(self) -> bool:
-        """Only a warm start and a carried optimizer remember the round before."""
-        return self.learner.start != "warm" and self.learner.optimizer_state == "fresh"
-
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member until ``stop`` is content."""
         learner, module, evaluator = self.learner, self.runtime.module, self.runtime.evaluator
-        rows = TrainingRows(
+        rows = WeightedRows(
             self.inputs,
             torch.from_numpy(self.y).to(evaluator.device),
             torch.from_numpy(sample_weight.astype(np.float32)).to(evaluator.device),
@@ -385,21 +362,6 @@ def _as_array(X: Tensor) -> npt.NDArray[Any]:
     return (values.float() if values.dtype == torch.bfloat16 else values).numpy()  # numpy has no bfloat16
 
 
-def _refuse_text_columns(X: Any) -> None:
-    """Refuse columns of a data frame that are not numbers; check_array would let categories of text through."""
-    dtypes = getattr(X, "dtypes", None)
-    if dtypes is None or not hasattr(X, "columns"):
-        return
-    text = [
-        str(name) for name, dtype in zip(X.columns, dtypes, strict=True) if getattr(dtype, "kind", "O") not in "biuf"
-    ]
-    if text:
-        raise DataError(
-            f"X has columns that are not numbers: {text}. A network reads numbers only: encode them (one-hot, say), "
-            "leave them out, or use a scikit-learn learner that takes categories."
-        )
-
-
 def _state_of(module: nn.Module) -> State:
     return {name: value.detach().to("cpu", copy=True) for name, value in module.state_dict().items()}
 
@@ -420,25 +382,3 @@ def _by_name(parameter: str, value: Any, known: Mapping[str, Any]) -> Any:
     if value not in known:
         raise UnknownNameError(parameter, "TorchLearner", value, known)
     return known[value]
-
-
-def _resolve_device(device: str) -> torch.device:
-    if device == "auto":
-        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-        return accelerator or torch.device("cpu")
-    try:
-        resolved = torch.device(device)
-        torch.empty(0, device=resolved)
-    except (RuntimeError, AssertionError) as error:
-        raise ParameterError(
-            "device",
-            "TorchLearner",
-            allowed="'auto' or a device that torch can use on this machine",
-            got=device,
-            hint=f"torch says: {str(error).splitlines()[0]}",
-        ) from None
-    return resolved
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

@@ -1,7 +1,7 @@
 """The one torch training loop: epochs over the training rows, each followed by the answers on them.
 
-``epochs`` is an endless iterator: advancing it trains one epoch and yields the class index that the module, in
-evaluation mode, now answers for every training row. Who iterates decides when to stop.
+``train_epochs`` is an endless iterator: advancing it trains one epoch and yields the class index that the module, in
+evaluation mode, now answers for every training row. The caller decides when to stop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from worstclass._typing import FloatArray, IntArray
-from worstclass.exceptions import ModuleError
+from worstclass.exceptions import ModuleError, ParameterError
 from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs
 from worstclass.losses.base import Criterion
 from worstclass.networks.heads import CosineHead, HeadInput
@@ -31,6 +31,25 @@ SAME_IN_BOTH_MODES: frozenset[type[nn.Module]] = frozenset(
         nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Hardtanh, nn.Hardswish, CosineHead,
     }
 )  # fmt: skip
+
+
+def resolve_device(device: str) -> torch.device:
+    """Return the device of a name; ``"auto"`` is a GPU where there is one."""
+    if device == "auto":
+        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        return accelerator or torch.device("cpu")
+    try:
+        resolved = torch.device(device)
+        torch.empty(0, device=resolved)
+    except (RuntimeError, AssertionError) as error:
+        raise ParameterError(
+            "device",
+            "TorchLearner",
+            allowed="'auto' or a device that torch can use on this machine",
+            got=device,
+            hint=f"torch says: {str(error).splitlines()[0]}",
+        ) from None
+    return resolved
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +90,7 @@ class Evaluator:
         return torch.cat(parts).cpu().numpy() if parts else np.zeros((0, self.n_classes))
 
     @torch.inference_mode()
-    def class_losses(self, module: nn.Module, rows: TrainingRows) -> Tensor:
+    def class_losses(self, module: nn.Module, rows: WeightedRows) -> Tensor:
         """Return the mean cross-entropy of each class over the training rows, in evaluation mode, shape (K,)."""
         total = torch.zeros(self.n_classes, device=self.device)
         for logits, indices in self._logits(module, rows.inputs):
@@ -87,7 +106,7 @@ class Evaluator:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingRows:
+class WeightedRows:
     """What an epoch reads: inputs, class indices and weights, the latter two on the device.
 
     ``augment`` changes the rows of a training batch, and nothing else: what is counted are the rows as they are.
@@ -107,11 +126,11 @@ def train_epochs(
     module: nn.Module,
     optimizer: torch.optim.Optimizer,
     criterion: Criterion,
-    rows: TrainingRows,
+    rows: WeightedRows,
     sampler: EpochSampler,
     evaluator: Evaluator,
 ) -> Generator[IntArray, None, None]:
-    """Train pass after pass; yield the answers on all training rows after each."""
+    """Train epoch after epoch; yield the answers on all training rows after each."""
     step = Step(module, optimizer, criterion, evaluator)
     if len(sampler) == 1:
         sampler = EpochSampler(len(rows.inputs), len(rows.inputs))  # the order within one batch has no meaning
@@ -120,7 +139,7 @@ def train_epochs(
         yield from (_single_batch_epochs if one_forward else _epochs)(step, rows, sampler)
 
 
-def _epochs(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[IntArray]:
+def _epochs(step: Step, rows: WeightedRows, sampler: EpochSampler) -> Iterator[IntArray]:
     module, evaluator = step.module, step.evaluator
     for number in count(1):
         step.criterion.begin_epoch(number, lambda: evaluator.class_losses(module, rows))
@@ -132,7 +151,7 @@ def _epochs(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[I
         yield evaluator.predict(module, rows.inputs)
 
 
-def _single_batch_epochs(step: Step, rows: TrainingRows, sampler: EpochSampler) -> Iterator[IntArray]:
+def _single_batch_epochs(step: Step, rows: WeightedRows, sampler: EpochSampler) -> Iterator[IntArray]:
     """Train where one batch holds all rows: its forward pass is also the evaluation of the epoch before."""
     module, evaluator = step.module, step.evaluator
     batch, _ = next(iter(rows.inputs.batches(sampler)))

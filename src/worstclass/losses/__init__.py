@@ -1,46 +1,27 @@
-"""Losses by name: options looked up when asked for, so that listing them needs no torch.
+"""Losses by name.
 
-A ``Loss`` holds options and knows nothing of the data; bound to the class counts of a training sample it becomes a
-``Criterion``, which answers one loss a row.
+A ``Loss`` holds options and knows nothing of the data. Bound to the class counts of a training sample it becomes a
+``Criterion``, which returns one loss a row. A new loss is one file in this folder, whose class is registered under its
+name by ``@register_loss("name")``.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from worstclass._checks import require_known_options
-from worstclass.exceptions import ParameterError, UnknownNameError
+from worstclass._checks import check_choice, require_known_options
 
 if TYPE_CHECKING:
     from worstclass.losses.base import Loss
     from worstclass.losses.weighting import WeightingRule
 
-#: name -> "module:class"; every class is a ``Loss``
-LOSSES = {
-    "cross-entropy": "worstclass.losses.cross_entropy:CrossEntropy",
-    "focal": "worstclass.losses.focal:Focal",
-    "influence-balanced": "worstclass.losses.influence_balanced:InfluenceBalanced",
-    "logit-adjustment": "worstclass.losses.logit_adjustment:LogitAdjustment",
-    "class-dependent-temperatures": "worstclass.losses.class_dependent_temperatures:ClassDependentTemperatures",
-    "vector-scaling": "worstclass.losses.vector_scaling:VectorScaling",
-    "ldam": "worstclass.losses.ldam:LDAM",
-    "naive": "worstclass.losses.naive:Naive",
-    "class-dro": "worstclass.losses.class_dro:ClassDRO",
-}
-
-#: name -> "module:class"; every class is a ``WeightingRule`` that can be built without options
-WEIGHTINGS = {
-    "none": "worstclass.losses.weighting:NoWeighting",
-    "inverse-frequency": "worstclass.losses.weighting:InverseFrequency",
-    "effective-number": "worstclass.losses.weighting:EffectiveNumber",
-}
-
 
 def list_losses() -> list[str]:
     """Return the names that ``build_loss`` knows."""
-    return list(LOSSES)
+    return list(_losses())
 
 
 def build_loss(name: str, weighting: str | WeightingRule | None = None, **options: Any) -> Loss:
@@ -61,28 +42,21 @@ def build_loss(name: str, weighting: str | WeightingRule | None = None, **option
     >>> build_loss("focal", weighting="effective-number")
     Weighted(loss=Focal(gamma=1.0), rule=EffectiveNumber(beta=0.9999))
     """
-    if name not in LOSSES:
-        raise UnknownNameError("loss", "TorchLearner", name, LOSSES)
-    kind = _load(LOSSES[name])
-    require_known_options(options, list(inspect.signature(kind).parameters), owner=f"The loss {name!r}")
-    loss: Loss = kind(**options)
-    return loss if weighting is None or weighting == "none" else _weighted(loss, weighting)
+    known = _losses()
+    check_choice(name, "loss", "TorchLearner", known)
+    require_known_options(options, list(inspect.signature(known[name]).parameters), owner=f"The loss {name!r}")
+    loss = known[name](**options)
+    if weighting is None or weighting == "none":
+        return loss
+    from worstclass.losses.weighting import Weighted, weighting_rule
+
+    return Weighted(loss, weighting_rule(weighting))
 
 
-def _weighted(loss: Loss, weighting: str | WeightingRule) -> Loss:
-    from worstclass.losses.weighted import Weighted
-    from worstclass.losses.weighting import WeightingRule
+def _losses() -> dict[str, type[Loss]]:
+    """Return the registered losses, after every file of this folder had its chance to register."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    from worstclass.losses.base import REGISTERED
 
-    if isinstance(weighting, WeightingRule):
-        return Weighted(loss, weighting)
-    if not isinstance(weighting, str):
-        allowed = f"one of {list(WEIGHTINGS)}, a WeightingRule or None"
-        raise ParameterError("weighting", "build_loss", allowed=allowed, got=weighting)
-    if weighting not in WEIGHTINGS:
-        raise UnknownNameError("weighting", "build_loss", weighting, WEIGHTINGS)
-    return Weighted(loss, _load(WEIGHTINGS[weighting])())
-
-
-def _load(address: str) -> Any:
-    module, _, attribute = address.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return REGISTERED

@@ -1,11 +1,21 @@
-"""What a loss is: options (``Loss``), and those options bound to one training sample (``Criterion``)."""
+"""What a loss is: options (``Loss``), and those options bound to one training sample (``Criterion``).
+
+Also what losses share: registration by name, checks of options, plain functions as losses, and numbers by class.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
+from torch.nn import functional
+
+from worstclass._checks import is_number
+from worstclass.exceptions import DataError, ParameterError
 
 #: from logits, shape (n, K), and class indices, shape (n,), to one loss a row, shape (n,)
 RowLossFunction = Callable[[Tensor, Tensor], Tensor]
@@ -56,3 +66,100 @@ class Loss(ABC):
         ----------
         class_counts : training rows of every class, at least 1 each; int64, shape (K,), on the device to be used.
         """
+
+
+#: name -> loss; filled by ``register_loss``
+REGISTERED: dict[str, type[Loss]] = {}
+
+LossClass = TypeVar("LossClass", bound=type[Loss])
+
+
+def register_loss(name: str) -> Callable[[LossClass], LossClass]:
+    """Class decorator: let ``build_loss`` know a loss by its name."""
+
+    def register(loss: LossClass) -> LossClass:
+        REGISTERED[name] = loss
+        return loss
+
+    return register
+
+
+@dataclass(frozen=True)
+class PlainLoss(Loss):
+    """A function of the user's own, from (logits, class indices) to one loss a row.
+
+    Examples
+    --------
+    >>> from torch.nn.functional import multi_margin_loss
+    >>> loss = PlainLoss(lambda logits, target: multi_margin_loss(logits, target, reduction="none"))
+    >>> criterion = loss.bind(torch.tensor([9, 1]))
+    >>> criterion(torch.tensor([[2.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 1])).tolist()
+    [0.0, 1.5]
+    """
+
+    function: RowLossFunction
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            allowed = "a callable from (logits, class indices) to one loss a row"
+            raise ParameterError("function", "PlainLoss", allowed=allowed, got=self.function)
+
+    def bind(self, class_counts: Tensor) -> Criterion:
+        """Return a criterion that asks the function and keeps no state."""
+        return _PlainCriterion(self.function)
+
+
+class _PlainCriterion(Criterion):
+    def __init__(self, function: RowLossFunction) -> None:
+        self._function = function
+
+    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
+        return self._function(logits, target)
+
+
+def row_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
+    """Return minus the log-probability of each row's class, shape (n,)."""
+    return functional.cross_entropy(logits, target, reduction="none")
+
+
+def wide_counts(class_counts: Tensor) -> Tensor:
+    """Return class counts as floats, in double precision where the device has it."""
+    if class_counts.numel() == 0 or int(class_counts.min()) < 1:
+        raise DataError(f"Every class must have at least one training row. Got counts {class_counts.tolist()}.")
+    return class_counts.to(wide_dtype(class_counts.device))
+
+
+def wide_dtype(device: torch.device) -> torch.dtype:
+    """Return the widest float that a device computes with."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def class_means(values: Tensor, target: Tensor, n_classes: int) -> tuple[Tensor, Tensor]:
+    """Return the mean of each class over a batch, 0 where it has no row, and its number of rows; both (K,).
+
+    The sums are a matrix product: unlike an indexed addition it is deterministic on a GPU.
+
+    Examples
+    --------
+    >>> means, n_rows = class_means(torch.tensor([1.0, 2.0, 6.0]), torch.tensor([2, 0, 2]), n_classes=3)
+    >>> means.tolist(), n_rows.tolist()
+    ([2.0, 0.0, 3.5], [1, 0, 2])
+    """
+    is_of_class = target == torch.arange(n_classes, device=target.device)[:, None]
+    n_rows = is_of_class.sum(dim=1)
+    return (is_of_class.to(values.dtype) @ values) / n_rows.clamp_min(1), n_rows
+
+
+def require_at_least_0(owner: object, *parameters: str) -> None:
+    """Raise unless the attributes of these names are finite numbers >= 0."""
+    for parameter in parameters:
+        value: Any = getattr(owner, parameter)
+        if not is_number(value) or value < 0:
+            raise ParameterError(parameter, type(owner).__name__, allowed="a number of at least 0", got=value)
+
+
+def require_kind(owner: object, parameter: str, kind: type, *, allowed: str) -> None:
+    """Raise unless the attribute of that name is an instance of ``kind``."""
+    value: Any = getattr(owner, parameter)
+    if not isinstance(value, kind):
+        raise ParameterError(parameter, type(owner).__name__, allowed=allowed, got=value)

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from worstclass.losses.base import Criterion, Loss
-from worstclass.losses.checks import require_non_negative
-from worstclass.losses.cross_entropy import row_cross_entropy
-from worstclass.losses.per_class import class_means, wide_dtype
+from worstclass.losses.base import (
+    Criterion,
+    Loss,
+    class_means,
+    register_loss,
+    require_at_least_0,
+    row_cross_entropy,
+    wide_dtype,
+)
 
 
+@register_loss("class-dro")
 @dataclass(frozen=True)
 class ClassDRO(Loss):
     """Group distributionally robust optimisation, the groups being the classes.
@@ -43,7 +49,7 @@ class ClassDRO(Loss):
     step: float = 0.01
 
     def __post_init__(self) -> None:
-        require_non_negative(self, "step")
+        require_at_least_0(self, "step")
 
     def bind(self, class_counts: Tensor) -> ClassDROCriterion:
         """Return a criterion with equal class weights."""

@@ -5,17 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torch import Tensor
-from torch.nn import functional
 
-from worstclass.losses.base import Criterion, Loss
-from worstclass.losses.plain import PlainCriterion
+from worstclass.losses.base import Criterion, Loss, PlainLoss, register_loss, row_cross_entropy
 
 
-def row_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
-    """Return minus the log-probability of each row's class, shape (n,)."""
-    return functional.cross_entropy(logits, target, reduction="none")
-
-
+@register_loss("cross-entropy")
 @dataclass(frozen=True)
 class CrossEntropy(Loss):
     """Minus the log-probability of the row's class.
@@ -29,5 +23,5 @@ class CrossEntropy(Loss):
     """
 
     def bind(self, class_counts: Tensor) -> Criterion:
-        """Return the criterion; the counts play no part."""
-        return PlainCriterion(row_cross_entropy)
+        """Return the criterion; it does not depend on the counts."""
+        return PlainLoss(row_cross_entropy).bind(class_counts)

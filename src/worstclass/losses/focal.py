@@ -8,12 +8,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from worstclass.losses.base import Criterion, Loss
-from worstclass.losses.checks import require_non_negative
-from worstclass.losses.cross_entropy import row_cross_entropy
-from worstclass.losses.plain import PlainCriterion
+from worstclass.losses.base import Criterion, Loss, PlainLoss, register_loss, require_at_least_0, row_cross_entropy
 
 
+@register_loss("focal")
 @dataclass(frozen=True)
 class Focal(Loss):
     """``(1 - p)^gamma`` times the cross-entropy of each row, p the probability of the row's class.
@@ -23,7 +21,7 @@ class Focal(Loss):
 
     Parameters
     ----------
-    gamma : how fast confident rows lose their say; 0 is cross-entropy.
+    gamma : how fast the weight of confident rows falls; 0 is cross-entropy.
 
     Examples
     --------
@@ -35,11 +33,11 @@ class Focal(Loss):
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        require_non_negative(self, "gamma")
+        require_at_least_0(self, "gamma")
 
     def bind(self, class_counts: Tensor) -> Criterion:
-        """Return the criterion; the counts play no part."""
-        return PlainCriterion(partial(_focal, gamma=float(self.gamma)))
+        """Return the criterion; it does not depend on the counts."""
+        return PlainLoss(partial(_focal, gamma=float(self.gamma))).bind(class_counts)
 
 
 def _focal(logits: Tensor, target: Tensor, gamma: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Influence-balanced loss: every row pulls on the last layer as hard as any other of its class."""
+"""Influence-balanced loss: every row of a class has a gradient of the same norm on the last layer."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from worstclass._checks import check_count, check_positive
 from worstclass.exceptions import ParameterError
-from worstclass.losses.base import Criterion, Loss
-from worstclass.losses.checks import require_count, require_kind, require_positive
-from worstclass.losses.cross_entropy import CrossEntropy, row_cross_entropy
-from worstclass.losses.per_class import wide_counts
+from worstclass.losses.base import Criterion, Loss, register_loss, require_kind, row_cross_entropy, wide_counts
+from worstclass.losses.cross_entropy import CrossEntropy
 
 #: added to the influence, so that a row without any has a finite factor
 EPSILON = 1e-3
 
 
+@register_loss("influence-balanced")
 @dataclass(frozen=True)
 class InfluenceBalanced(Loss):
     """A loss divided by the influence of the row: ``lambda_y / (|p - e_y|_1 |h|_1 + 0.001)`` times the base loss.
@@ -49,8 +49,7 @@ class InfluenceBalanced(Loss):
 
     IB+CB, with 50 epochs of plain cross-entropy first:
 
-    >>> from worstclass.losses.weighted import Weighted
-    >>> from worstclass.losses.weighting import Deferred, EffectiveNumber
+    >>> from worstclass.losses.weighting import Deferred, EffectiveNumber, Weighted
     >>> ib_cb = Weighted(InfluenceBalanced(after=50, class_factor=False), Deferred(EffectiveNumber(), after=50))
     """
 
@@ -60,9 +59,9 @@ class InfluenceBalanced(Loss):
     class_factor: bool = True
 
     def __post_init__(self) -> None:
-        require_positive(self, "alpha")
+        check_positive(self.alpha, "alpha", "InfluenceBalanced")
         require_kind(self, "base", Loss, allowed="a Loss, such as CrossEntropy()")
-        require_count(self, "after")
+        check_count(self.after, "after", "InfluenceBalanced", least=0)
         require_kind(self, "class_factor", bool, allowed="True or False")
 
     def bind(self, class_counts: Tensor) -> Criterion:
@@ -82,10 +81,10 @@ class _InfluenceBalancedCriterion(Criterion):
         self._base = base
         self._class_factors = class_factors
         self._after = after
-        self._pass = 1
+        self._epoch = 1
 
     def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:
-        self._pass = number
+        self._epoch = number
         self._base.begin_epoch(number, class_losses)
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
@@ -98,7 +97,7 @@ class _InfluenceBalancedCriterion(Criterion):
                 hint="HeadInput of worstclass.networks.heads reads it.",
             )
         losses = self._base(logits, target, features)
-        return losses if self._pass <= self._after else losses * self._factors(logits, target, features)
+        return losses if self._epoch <= self._after else losses * self._factors(logits, target, features)
 
     @torch.no_grad()
     def _factors(self, logits: Tensor, target: Tensor, features: Tensor) -> Tensor:

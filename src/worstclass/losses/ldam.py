@@ -6,12 +6,18 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from worstclass.losses.base import Criterion, Loss
-from worstclass.losses.checks import require_non_negative, require_positive
-from worstclass.losses.cross_entropy import row_cross_entropy
-from worstclass.losses.per_class import wide_counts
+from worstclass._checks import check_positive
+from worstclass.losses.base import (
+    Criterion,
+    Loss,
+    register_loss,
+    require_at_least_0,
+    row_cross_entropy,
+    wide_counts,
+)
 
 
+@register_loss("ldam")
 @dataclass(frozen=True)
 class LDAM(Loss):
     """Cross-entropy of ``scale * logit_k``, after a margin is taken off the logit of the row's class.
@@ -41,8 +47,8 @@ class LDAM(Loss):
     scale: float = 30.0
 
     def __post_init__(self) -> None:
-        require_non_negative(self, "max_margin")
-        require_positive(self, "scale")
+        require_at_least_0(self, "max_margin")
+        check_positive(self.scale, "scale", "LDAM")
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion for the margins of these counts."""

@@ -1,4 +1,4 @@
-"""Logit adjustment: the class frequencies are added to the logits while training."""
+"""Logits stretched and shifted by class while training: logit adjustment, temperatures, and both (vector scaling)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from worstclass.losses.affine import AffineCriterion, prior_offsets, temperatures
-from worstclass.losses.base import Criterion, Loss
-from worstclass.losses.checks import require_non_negative
+from worstclass.losses.base import (
+    Criterion,
+    Loss,
+    register_loss,
+    require_at_least_0,
+    row_cross_entropy,
+    wide_counts,
+)
 
 
+@register_loss("logit-adjustment")
 @dataclass(frozen=True)
 class LogitAdjustment(Loss):
     """Cross-entropy of ``logit_k + tau log(n_k / n)``; predictions use the logits as they are.
@@ -33,8 +39,82 @@ class LogitAdjustment(Loss):
     tau: float = 1.0
 
     def __post_init__(self) -> None:
-        require_non_negative(self, "tau")
+        require_at_least_0(self, "tau")
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion for the frequencies of these counts."""
-        return AffineCriterion(temperatures(class_counts, 0.0), prior_offsets(class_counts, self.tau))
+        return _AdjustedCriterion(class_counts, gamma=0.0, tau=self.tau)
+
+
+@register_loss("class-dependent-temperatures")
+@dataclass(frozen=True)
+class ClassDependentTemperatures(Loss):
+    """Cross-entropy of ``logit_k * (n_k / n_max)^gamma``; predictions use the logits as they are.
+
+    H.-J. Ye, H.-Y. Chen, D.-C. Zhan, W.-L. Chao: "Identifying and Compensating for Feature Deviation in Imbalanced
+    Deep Learning", arXiv 2001.01385, 2020. Their temperature ``a_k = (n_max / n_k)^gamma`` divides the logit.
+
+    Parameters
+    ----------
+    gamma : strength; 0 is cross-entropy.
+
+    Examples
+    --------
+    >>> import torch
+    >>> criterion = ClassDependentTemperatures(gamma=0.5).bind(torch.tensor([4, 1]))
+    >>> criterion(torch.tensor([[0.0, 2.0]]), torch.tensor([1]))  # logit 2 counts as 1: ln(1 + 1/e)
+    tensor([0.3133])
+    """
+
+    gamma: float = 0.4
+
+    def __post_init__(self) -> None:
+        require_at_least_0(self, "gamma")
+
+    def bind(self, class_counts: Tensor) -> Criterion:
+        """Return the criterion for the temperatures of these counts."""
+        return _AdjustedCriterion(class_counts, gamma=self.gamma, tau=0.0)
+
+
+@register_loss("vector-scaling")
+@dataclass(frozen=True)
+class VectorScaling(Loss):
+    """Cross-entropy of ``logit_k * (n_k / n_max)^gamma + tau log(n_k / n)``; predictions use the logits as they are.
+
+    G. R. Kini, O. Paraskevas, S. Oymak, C. Thrampoulidis: "Label-Imbalanced and Group-Sensitive Classification under
+    Overparameterization", NeurIPS 2021, without class weights (for those, see ``Weighted``).
+
+    Parameters
+    ----------
+    gamma : strength of the temperatures; 0 is ``LogitAdjustment(tau)``.
+    tau : strength of the adjustment; 0 is ``ClassDependentTemperatures(gamma)``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> criterion = VectorScaling(gamma=0.5, tau=1.0).bind(torch.tensor([4, 1]))
+    >>> criterion(torch.tensor([[0.0, 2.0]]), torch.tensor([1]))  # ln(1 + 4/e)
+    tensor([0.9048])
+    """
+
+    gamma: float = 0.15
+    tau: float = 1.25
+
+    def __post_init__(self) -> None:
+        require_at_least_0(self, "gamma", "tau")
+
+    def bind(self, class_counts: Tensor) -> Criterion:
+        """Return the criterion for the temperatures and frequencies of these counts."""
+        return _AdjustedCriterion(class_counts, gamma=self.gamma, tau=self.tau)
+
+
+class _AdjustedCriterion(Criterion):
+    """Cross-entropy of ``logit_k * (n_k / n_max)^gamma + tau log(n_k / n)``."""
+
+    def __init__(self, class_counts: Tensor, *, gamma: float, tau: float) -> None:
+        counts = wide_counts(class_counts)
+        self._scale = (counts / counts.max()) ** gamma
+        self._shift = tau * (counts.log() - counts.sum().log())
+
+    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
+        return row_cross_entropy(self._scale.to(logits) * logits + self._shift.to(logits), target)

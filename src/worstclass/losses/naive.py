@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from worstclass.exceptions import ParameterError, UnknownNameError
-from worstclass.losses.base import Criterion, Loss
-from worstclass.losses.cross_entropy import row_cross_entropy
-from worstclass.losses.per_class import class_means, wide_counts
+from worstclass._checks import check_choice
+from worstclass.exceptions import ParameterError
+from worstclass.losses.base import Criterion, Loss, class_means, register_loss, row_cross_entropy, wide_counts
 
 OVER = ("batch", "sample")
 
 
+@register_loss("naive")
 @dataclass(frozen=True)
 class Naive(Loss):
     """The largest of the classes' mean cross-entropies: rows of the worst class carry it, the others nothing.
@@ -41,8 +41,7 @@ class Naive(Loss):
     over: str = "batch"
 
     def __post_init__(self) -> None:
-        if self.over not in OVER:
-            raise UnknownNameError("over", "Naive", self.over, OVER)
+        check_choice(self.over, "over", "Naive", OVER)
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion for these counts."""
@@ -71,7 +70,7 @@ class _WorstOfSample(Criterion):
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
         if self._worst is None:
-            allowed = "'batch' where no pass was begun: the worst class of the sample is chosen in begin_epoch"
+            allowed = "'batch' where no epoch was begun: the worst class of the sample is chosen in begin_epoch"
             raise ParameterError("over", "Naive", allowed=allowed, got="sample")
         losses = row_cross_entropy(logits, target)
         return losses * (target == self._worst) * self._factors.to(losses)[target]

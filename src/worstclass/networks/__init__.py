@@ -6,8 +6,7 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from worstclass._checks import require_known_options
-from worstclass.exceptions import UnknownNameError
+from worstclass._checks import check_choice, require_known_options
 
 if TYPE_CHECKING:
     from torch import nn
@@ -37,8 +36,7 @@ def build_network(name: str, input_shape: tuple[int, ...], n_classes: int, **opt
     >>> sum(weights.numel() for weights in network.parameters())
     69
     """
-    if name not in NETWORKS:
-        raise UnknownNameError("module", "TorchLearner", name, NETWORKS)
+    check_choice(name, "module", "TorchLearner", NETWORKS)
     module, _, attribute = NETWORKS[name].partition(":")
     factory = getattr(importlib.import_module(module), attribute)
     known = [p for p in inspect.signature(factory).parameters if p not in ("input_shape", "n_classes")]

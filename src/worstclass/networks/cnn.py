@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
 from itertools import pairwise
 from math import ceil
 
 from torch import nn
 
-from worstclass.exceptions import ParameterError
+from worstclass._checks import check_count
 from worstclass.networks.images import require_images, start_convolutions
 
 
@@ -30,8 +29,7 @@ def cnn_small(input_shape: tuple[int, ...], n_classes: int, width: int = 16) -> 
     >>> sum(weights.numel() for weights in network.parameters())
     33834
     """
-    if isinstance(width, bool) or not isinstance(width, numbers.Integral) or width < 1:
-        raise ParameterError("width", "the network 'cnn-small'", allowed="a positive whole number", got=width)
+    check_count(width, "width", "the network 'cnn-small'")
     channels, height, breadth = require_images("cnn-small", input_shape)
     layers: list[nn.Module] = []
     for channels_in, channels_out in pairwise((channels, width, 2 * width, 4 * width)):

@@ -1,4 +1,4 @@
-"""What the networks for images share: a look at the shape of the rows, and the weights that convolutions start from."""
+"""What the networks for images share: a check of the shape of the rows, and the initial weights of convolutions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def require_images(network: str, input_shape: tuple[int, ...], smallest: int = S
 
 @torch.no_grad()
 def start_convolutions(network: nn.Module) -> None:
-    """Draw the weights of convolutions so that layers with ReLU keep the variance of what epochs through them.
+    """Draw the weights of convolutions so that layers with ReLU keep the variance of their inputs.
 
     Normal with variance 2 / (inputs of one output), biases 0. K. He, X. Zhang, S. Ren, J. Sun: "Delving Deep into
     Rectifiers", ICCV 2015, equation 10. The last layer keeps torch's own start: no ReLU follows it.

@@ -1,15 +1,23 @@
-"""Residual networks by name; the numbers of parameters are those for 3 channels and 10 classes."""
+"""Residual networks by name; the numbers of parameters are those for 3 channels and 10 classes.
+
+K. He, X. Zhang, S. Ren, J. Sun: "Deep Residual Learning for Image Recognition", CVPR 2016.
+"""
 
 from __future__ import annotations
 
-from torch import nn
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 
-from worstclass.exceptions import UnknownNameError
-from worstclass.networks.images import require_images
-from worstclass.networks.residual import ZeroPaddedShortcut, conv_norm_relu, projection_shortcut, residual_network
+from torch import Tensor, nn
+
+from worstclass._checks import check_choice
+from worstclass.networks.images import require_images, start_convolutions
 
 #: stem of ``resnet18`` -> pixels a side that it needs
 STEMS = {"small": 8, "imagenet": 32}
+
+#: (channels in, channels out, stride) -> the way around a block that changes the shape
+ShortcutFactory = Callable[[int, int, int], nn.Module]
 
 
 def resnet32(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
@@ -28,7 +36,7 @@ def resnet32(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
 
 
 def resnet8(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
-    """Build the least residual network of the CIFAR form, for CPUs: one block a stage, 75,290 parameters."""
+    """Build the smallest residual network of the CIFAR form, for CPUs: one block a stage, 75,290 parameters."""
     return _cifar_form("resnet8", input_shape, n_classes, n_blocks=1)
 
 
@@ -43,8 +51,7 @@ def resnet18(input_shape: tuple[int, ...], n_classes: int, stem: str = "small") 
         the size (11,173,962 parameters). ``"imagenet"``, for images of about 224: a 7 x 7 convolution and a max-pool
         that quarter it (11,181,642 parameters).
     """
-    if stem not in STEMS:
-        raise UnknownNameError("stem", "the network 'resnet18'", stem, STEMS)
+    check_choice(stem, "stem", "the network 'resnet18'", STEMS)
     channels, _, _ = require_images("resnet18", input_shape, smallest=STEMS[stem])
     if stem == "small":
         layers = conv_norm_relu(channels, 64, kernel_size=3)
@@ -71,3 +78,99 @@ def _cifar_form(name: str, input_shape: tuple[int, ...], n_classes: int, n_block
     channels, _, _ = require_images(name, input_shape)
     stem = conv_norm_relu(channels, 16, kernel_size=3)
     return residual_network(stem, (16, 32, 64), n_blocks, ZeroPaddedShortcut, n_classes)
+
+
+class ZeroPaddedShortcut(nn.Module):
+    """Option A of the paper: every ``stride``-th pixel, and zeros in the channels that are new. It has no parameters.
+
+    Examples
+    --------
+    >>> import torch
+    >>> shortcut = ZeroPaddedShortcut(1, 2, stride=2)
+    >>> shortcut(torch.arange(16.0).view(1, 1, 4, 4)).tolist()
+    [[[[0.0, 2.0], [8.0, 10.0]], [[0.0, 0.0], [0.0, 0.0]]]]
+    """
+
+    def __init__(self, channels_in: int, channels_out: int, stride: int) -> None:
+        super().__init__()
+        self.n_new = channels_out - channels_in
+        self.stride = stride
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the images thinned out, with zeros after their channels."""
+        # The mean over one pixel is that pixel; unlike a slice, it keeps the memory format
+        thinned = nn.functional.avg_pool2d(images, kernel_size=1, stride=self.stride)
+        return nn.functional.pad(thinned, (0, 0, 0, 0, 0, self.n_new))
+
+    def extra_repr(self) -> str:
+        """Return what ``print`` shows between the brackets."""
+        return f"n_new={self.n_new}, stride={self.stride}"
+
+
+def projection_shortcut(channels_in: int, channels_out: int, stride: int) -> nn.Module:
+    """Build option B of the paper: a 1 x 1 convolution with batch normalisation."""
+    return nn.Sequential(
+        nn.Conv2d(channels_in, channels_out, kernel_size=1, stride=stride, bias=False), nn.BatchNorm2d(channels_out)
+    )
+
+
+class BasicBlock(nn.Module):
+    """Two 3 x 3 convolutions with batch normalisation, and a shortcut around them; ReLU after their sum.
+
+    Parameters
+    ----------
+    channels_in, channels_out : of the images that enter and leave the block.
+    stride : of the first convolution.
+    shortcut : makes the way around a block that changes the shape; other blocks have the identity.
+    """
+
+    def __init__(self, channels_in: int, channels_out: int, stride: int, shortcut: ShortcutFactory) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            *conv_norm_relu(channels_in, channels_out, kernel_size=3, stride=stride),
+            nn.Conv2d(channels_out, channels_out, kernel_size=3, padding=1, bias=False),
+            nn.BatchNorm2d(channels_out),
+        )
+        same_shape = channels_in == channels_out and stride == 1
+        self.shortcut = nn.Identity() if same_shape else shortcut(channels_in, channels_out, stride)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the ReLU of body plus shortcut."""
+        return nn.functional.relu(self.body(images) + self.shortcut(images), inplace=True)
+
+
+def conv_norm_relu(channels_in: int, channels_out: int, *, kernel_size: int, stride: int = 1) -> list[nn.Module]:
+    """Return a convolution that keeps the size but for its stride, batch normalisation, and ReLU."""
+    return [
+        nn.Conv2d(channels_in, channels_out, kernel_size, stride, padding=kernel_size // 2, bias=False),
+        nn.BatchNorm2d(channels_out),
+        nn.ReLU(inplace=True),
+    ]
+
+
+def residual_network(
+    stem: Sequence[nn.Module], widths: Sequence[int], n_blocks: int, shortcut: ShortcutFactory, n_classes: int
+) -> nn.Sequential:
+    """Put a residual network together: stem, stages, the mean over all pixels, a linear head.
+
+    Parameters
+    ----------
+    stem : layers that make ``widths[0]`` channels of the images.
+    widths : channels of each stage. Each stage but the first halves height and width.
+    n_blocks : basic blocks of each stage.
+    shortcut : makes the ways around the blocks that change the shape.
+    n_classes : number of logits.
+    """
+    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=nn.Sequential(*stem))
+    channels = widths[0]
+    for number, width in enumerate(widths, start=1):
+        first = BasicBlock(channels, width, 1 if number == 1 else 2, shortcut)
+        parts[f"stage{number}"] = nn.Sequential(
+            first, *(BasicBlock(width, width, 1, shortcut) for _ in range(n_blocks - 1))
+        )
+        channels = width
+    network = nn.Sequential(
+        OrderedDict(**parts, pool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(), head=nn.Linear(channels, n_classes))
+    )
+    start_convolutions(network)
+    return network

@@ -340,7 +340,7 @@ class TorchStore:
         booster.learner_ = learner
         scaling = self.folder / "encoder.safetensors"
         mean_std = load_file(scaling) if scaling.exists() else {}
-        encoder = TorchEncoder(tuple(card.row_shape or ()), learner.num_workers, **mean_std)
+        encoder = TorchEncoder(tuple(card.row_shape or ()), learner.num_workers, **mean_std)  # type: ignore[arg-type]
         booster.encoder_ = encoder
         runtime = learner.runtime(encoder, len(card.classes))
         members = [

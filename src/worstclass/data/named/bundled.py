@@ -13,7 +13,7 @@ import numpy as np
 
 from worstclass._typing import IntArray
 from worstclass.data.facts import NamedDataset
-from worstclass.data.named.official import CUT_CALIBRATION, CUT_TEST, CUT_VALIDATION
+from worstclass.data.official import CUT_CALIBRATION, CUT_TEST, CUT_VALIDATION
 from worstclass.data.splits import Part, Splits, take_rows
 from worstclass.data.stratified import check_shares, cut, generator, share_of
 

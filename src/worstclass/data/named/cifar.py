@@ -1,20 +1,75 @@
-"""CIFAR-10 and CIFAR-100, whole or thinned to a long tail."""
+"""CIFAR-10 and CIFAR-100, pickled batches of 32 x 32 colour images; whole or thinned to a long tail."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from worstclass._typing import IntArray
+from worstclass.data.decoded import Images, Labels, Undecoded, as_labels
 from worstclass.data.facts import DataFile, Download, NamedDataset
-from worstclass.data.formats.cifar import IMAGE_SHAPE, binary_records, read_batches
-from worstclass.data.formats.undecoded import Labels, Undecoded
-from worstclass.data.imbalance import profile_counts, thin
-from worstclass.data.named.official import THIN_TEST, THIN_TRAINING, VALIDATION_SHARE, load_official
+from worstclass.data.official import THIN_TEST, THIN_TRAINING, load_official
+from worstclass.data.pickled import read_pickle
 from worstclass.data.splits import Splits
-from worstclass.data.stratified import generator
+from worstclass.data.stratified import generator, profile_counts, thin
 from worstclass.data.trees import FileTree
+from worstclass.exceptions import DatasetError
+
+IMAGE_SHAPE = (3, 32, 32)
+N_VALUES = 3072
+
+
+def read_batches(tree: FileTree, names: Sequence[str], *, labels: str, n_classes: int) -> Undecoded:
+    """Read batches, one after the other.
+
+    Parameters
+    ----------
+    tree : the files of the extracted folder or of the archive.
+    names : the batches.
+    labels : key of the labels in a batch: ``"labels"``, or ``"fine_labels"`` for the 100 classes.
+    n_classes : number of classes.
+    """
+    batches = [read_batch(tree.read(name), tree.where(name), labels=labels, n_classes=n_classes) for name in names]
+
+    def fill(images: Images) -> None:
+        start = 0
+        for pixels, _ in batches:
+            images[start : start + len(pixels)] = pixels.reshape(-1, *IMAGE_SHAPE)
+            start += len(pixels)
+
+    return Undecoded(np.concatenate([found for _, found in batches]), IMAGE_SHAPE, fill)
+
+
+def read_batch(content: bytes, where: str, *, labels: str, n_classes: int) -> tuple[npt.NDArray[np.uint8], Labels]:
+    """Read one batch: pixels of shape (n, 3072), and labels."""
+    batch = read_pickle(content, where)
+    pixels: Any = batch.get("data")
+    if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.shape[1:] != (N_VALUES,):
+        raise DatasetError(
+            f"{where} is no batch of CIFAR images: 'data' must be unsigned bytes of shape (n, {N_VALUES})."
+        )
+    if labels not in batch:
+        raise DatasetError(f"{where} is no batch of this set: it has no {labels!r}, but {sorted(map(str, batch))}.")
+    try:
+        values = np.asarray(batch[labels], dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise DatasetError(f"{where}: {labels!r} must be whole numbers.") from None
+    return pixels, as_labels(values, n_classes, n_images=len(pixels), where=where)
+
+
+def binary_records(content: bytes) -> bytes:
+    """Return a batch of CIFAR-10 as its publisher's other format has it: for each image its label, then its pixels.
+
+    The checksums of those files are published too, so they verify a batch whatever pickled it.
+    """
+    pixels, labels = read_batch(content, "the batch", labels="labels", n_classes=10)
+    return np.concatenate([labels[:, None].astype(np.uint8), pixels], axis=1).tobytes()
+
 
 _TEN = "airplane automobile bird cat deer dog frog horse ship truck"
 _HUNDRED = (
@@ -78,13 +133,6 @@ _BATCHES = {
 _LEARNER = {"module": "resnet32", "batch_size": 512, "augment": "crop-flip"}
 
 
-def _load(
-    name: str, seed: int = 0, *, root: str | Path | None = None, val: float = VALIDATION_SHARE, cal: float = 0.0
-) -> Splits:
-    """Load 50,000 training and 10,000 test images; ``val`` of the training images validate."""
-    return load_official(SHEETS[name], root=root, seed=seed, val=val, cal=cal)
-
-
 def _load_imbalanced(
     name: str,
     seed: int = 0,
@@ -93,7 +141,7 @@ def _load_imbalanced(
     rho: float = 10,
     profile: str = "exponential",
     thin_test: bool = True,
-    val: float = VALIDATION_SHARE,
+    val: float | None = None,
     cal: float = 0.0,
 ) -> Splits:
     """Load a thinned set.
@@ -103,7 +151,7 @@ def _load_imbalanced(
     rho : rows of the first class for one of the last.
     profile : ``"exponential"`` or ``"step"``.
     thin_test : thin the test images too, as the paper does; False leaves them whole.
-    val : share of the thinned training images that validates.
+    val : share of the thinned training images that validates; None for the paper's.
     cal : share of the rest that calibrates.
     """
     profile_counts([1], rho=rho, profile=profile)  # refuses bad values before anything is read
@@ -113,7 +161,7 @@ def _load_imbalanced(
         rng = generator(seed, THIN_TRAINING if part == "train" else THIN_TEST)
         return thin(labels, SHEETS[name].n_classes, rng, rho=ratio, profile=profile)
 
-    return load_official(SHEETS[name], root=root, seed=seed, val=val, cal=cal, thinning=thinning)
+    return load_official(SHEETS[name], seed, root=root, val=val, cal=cal, thinning=thinning)
 
 
 def _read(base: str, tree: FileTree, part: str) -> Undecoded:
@@ -122,11 +170,10 @@ def _read(base: str, tree: FileTree, part: str) -> Undecoded:
 
 
 def _sheet(base: str, name: str, summary: str, booster: dict[str, float] | None, rows: dict[str, int]) -> NamedDataset:
-    load = _load if base == name else _load_imbalanced
     return NamedDataset(
         name=name,
         summary=summary,
-        load=functools.partial(load, name),
+        load=None if base == name else functools.partial(_load_imbalanced, name),
         settings={**({"booster": booster} if booster else {}), "learner": _LEARNER},
         counts={"train": 50_000, "test": 10_000},
         rows=rows,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 import string
-from pathlib import Path
 from typing import Any
 
+from worstclass.data.decoded import Undecoded
 from worstclass.data.facts import DataFile, Download, NamedDataset
-from worstclass.data.formats.undecoded import Undecoded
 from worstclass.data.named.mnist import read_idx_pair
-from worstclass.data.named.official import VALIDATION_SHARE, load_official
-from worstclass.data.splits import Splits
+from worstclass.data.official import VALIDATION_SHARE
 from worstclass.data.stratified import share_of
 from worstclass.data.trees import FileTree
 from worstclass.exceptions import UnknownNameError
@@ -30,7 +28,6 @@ _SPLITS = {
     "digits": (string.digits, 240_000, 40_000, 0),
     "mnist": (string.digits, 60_000, 10_000, 0),
 }
-SPLITS = tuple(_SPLITS)
 
 _ARCHIVE = Download(
     "gzip.zip",
@@ -45,14 +42,13 @@ _ARCHIVE = Download(
 def sheet(split: str = "byclass") -> NamedDataset:
     """Return the facts of one grouping."""
     if split not in _SPLITS:
-        raise UnknownNameError("split", "the data set 'emnist'", split, SPLITS)
+        raise UnknownNameError("split", "the data set 'emnist'", split, _SPLITS)
     classes, n_train, n_test, _ = _SPLITS[split]
     n_val = share_of(VALIDATION_SHARE, n_train)
     return NamedDataset(
         name="emnist",
         summary=f"handwritten letters and digits, 28 x 28 grey ({split})",
         n_classes=len(classes),
-        load=load,
         settings=_settings(split),
         class_names=tuple(classes),
         counts={"train": n_train, "test": n_test},
@@ -73,18 +69,6 @@ def sheet(split: str = "byclass") -> NamedDataset:
     )
 
 
-def load(
-    seed: int = 0,
-    *,
-    root: str | Path | None = None,
-    split: str = "byclass",
-    val: float = VALIDATION_SHARE,
-    cal: float = 0.0,
-) -> Splits:
-    """Load one official grouping: 62 classes unless ``split`` says otherwise; ``val`` of the training rows validate."""
-    return load_official(sheet(split), root=root, seed=seed, val=val, cal=cal)
-
-
 def _settings(split: str) -> dict[str, dict[str, Any]]:
     learner = {"module": "resnet18", "batch_size": 512}
     return (
@@ -100,3 +84,6 @@ def _read(split: str, tree: FileTree, part: str) -> Undecoded:
 
 def _names(split: str, part: str) -> tuple[str, str]:
     return f"emnist-{split}-{part}-images-idx3-ubyte", f"emnist-{split}-{part}-labels-idx1-ubyte"
+
+
+SHEETS = {"emnist": sheet()}

@@ -1,19 +1,20 @@
-"""MNIST and Fashion-MNIST: four idx files each, under the same names."""
+"""MNIST and Fashion-MNIST: four idx files each, under the same names, plain or compressed by gzip."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from pathlib import Path
+import math
 
+import numpy as np
+
+from worstclass.data.decoded import Images, Undecoded, as_labels
 from worstclass.data.facts import DataFile, Download, NamedDataset
-from worstclass.data.formats.idx import read_idx, unpacked
-from worstclass.data.formats.undecoded import Images, Undecoded, as_labels
 from worstclass.data.locate import present_name
-from worstclass.data.named.official import VALIDATION_SHARE, load_official
-from worstclass.data.splits import Splits
-from worstclass.data.trees import FileTree
+from worstclass.data.trees import FileTree, unpacked
 from worstclass.exceptions import DatasetError
+
+UNSIGNED_BYTES = 0x08
 
 TRAIN_IMAGES, TRAIN_LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 TEST_IMAGES, TEST_LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
@@ -37,6 +38,39 @@ _ADDRESSES = {
     "mnist": ("http://yann.lecun.com/exdb/mnist/", "https://ossci-datasets.s3.amazonaws.com/mnist/"),
     "fashion-mnist": ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",),
 }
+
+
+def read_idx(content: bytes, n_dimensions: int, where: str) -> Images:
+    """Parse an idx file of unsigned bytes.
+
+    Parameters
+    ----------
+    content : the bytes of the file, compressed or not.
+    n_dimensions : what the file must have: 3 for images, 1 for labels.
+    where : what an error calls the file.
+
+    Examples
+    --------
+    >>> read_idx(bytes([0, 0, 8, 1, 0, 0, 0, 3, 5, 0, 4]), 1, "labels").tolist()
+    [5, 0, 4]
+    """
+    plain = unpacked(content, where)
+    header = 4 + 4 * n_dimensions
+    expected = bytes([0, 0, UNSIGNED_BYTES, n_dimensions])
+    if plain[:4] != expected:
+        raise DatasetError(
+            f"{where} is not an idx file of unsigned bytes in {n_dimensions} dimension(s): it must begin with "
+            f"{expected.hex(' ')}. Got {plain[:4].hex(' ') or 'nothing'}."
+        )
+    if len(plain) < header:
+        raise DatasetError(f"{where} is cut short: its header has {len(plain)} of {header} bytes.")
+    shape = tuple(int(size) for size in np.frombuffer(plain, dtype=">u4", count=n_dimensions, offset=4))
+    if len(plain) - header != math.prod(shape):
+        raise DatasetError(
+            f"{where} is damaged or cut short: its header tells of {math.prod(shape):,} bytes {shape}, and "
+            f"{len(plain) - header:,} follow."
+        )
+    return np.frombuffer(plain, dtype=np.uint8, offset=header).reshape(shape)
 
 
 def read_idx_pair(
@@ -86,20 +120,12 @@ def _content(tree: FileTree, name: str) -> bytes:
     return tree.read(present_name(tree, name) or name)
 
 
-def _load(
-    name: str, seed: int = 0, *, root: str | Path | None = None, val: float = VALIDATION_SHARE, cal: float = 0.0
-) -> Splits:
-    """Load 60,000 training and 10,000 test images; ``val`` of the training images validate."""
-    return load_official(SHEETS[name], root=root, seed=seed, val=val, cal=cal)
-
-
 def _sheet(name: str, summary: str, class_names: tuple[str, ...], **facts: object) -> NamedDataset:
     files = _FILES[name]
     return NamedDataset(
         name=name,
         summary=summary,
         n_classes=10,
-        load=functools.partial(_load, name),
         settings={"learner": {"module": "resnet18", "batch_size": 512}},
         class_names=class_names,
         counts={"train": 60_000, "test": 10_000},

@@ -1,48 +1,118 @@
-"""Tiny ImageNet."""
+"""Tiny ImageNet: 64 x 64 pictures in the official folder, or in the zip archive it comes in.
+
+The pictures of the official test folder have no labels; the official validation pictures are the test set.
+Classes are numbered in the alphabetical order of their WordNet ids, as readers of class folders do.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
+import numpy as np
+
+from worstclass.data.decoded import Images, Undecoded
 from worstclass.data.facts import DataFile, Download, NamedDataset
-from worstclass.data.formats.tiny_imagenet import IMAGE_SHAPE, read_part
-from worstclass.data.named.official import VALIDATION_SHARE, load_official
-from worstclass.data.splits import Splits
+from worstclass.data.trees import FileTree
+from worstclass.exceptions import DatasetError
+
+IMAGE_SHAPE = (3, 64, 64)
 
 
-def _load(seed: int = 0, *, root: str | Path | None = None, val: float = VALIDATION_SHARE, cal: float = 0.0) -> Splits:
-    """Load 100,000 training images, and the official validation images as test; ``val`` of the former validate."""
-    return load_official(SHEET, root=root, seed=seed, val=val, cal=cal)
+def read_part(tree: FileTree, part: str) -> Undecoded:
+    """Read ``train`` (pictures by class folder) or ``test`` (pictures listed in ``val/val_annotations.txt``)."""
+    ids = sorted(_lines(tree, "wnids.txt"))
+    if not ids:
+        raise DatasetError(f"{tree.where('wnids.txt')} names no class.")
+    number = {class_id: label for label, class_id in enumerate(ids)}
+    listed = _training_pictures(tree, number) if part == "train" else _validation_pictures(tree, number)
+
+    def fill(images: Images) -> None:
+        from worstclass.data.pictures import Picture
+
+        for row, (name, _) in enumerate(listed):
+            pixels = Picture.of(tree.where(name), partial(tree.read, name)).pixels(channels=3)
+            if pixels.shape != IMAGE_SHAPE:
+                raise DatasetError(f"{tree.where(name)} has the shape {pixels.shape}, not {IMAGE_SHAPE}.")
+            images[row] = pixels
+
+    labels = np.array([label for _, label in listed], dtype=np.int64)
+    return Undecoded(labels, IMAGE_SHAPE, fill, _class_names(tree, ids))
 
 
-SHEET = NamedDataset(
-    name="tiny-imagenet",
-    summary="200 kinds of things, 64 x 64 colour",
-    n_classes=200,
-    load=_load,
-    settings={"booster": {"theta": 0.5, "gamma": 0.2995}, "learner": {"module": "resnet18", "batch_size": 128}},
-    counts={"train": 100_000, "test": 10_000},
-    rows={"train": 70_000, "val": 30_000, "test": 10_000},
-    balanced=True,
-    image_shape=IMAGE_SHAPE,
-    files=(
-        DataFile("wnids.txt"),
-        DataFile("words.txt"),
-        DataFile("train/"),
-        DataFile("val/images/"),
-        DataFile("val/val_annotations.txt"),
-    ),
-    downloads=(
-        Download(
-            "tiny-imagenet-200.zip",
-            ("http://cs231n.stanford.edu/tiny-imagenet-200.zip",),
-            "90528d7ca1a48142e341f4ef8d21d0de",
+def _training_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[str, int]]:
+    listed = []
+    for name in tree.names():
+        parts = name.split("/")
+        if len(parts) == 4 and parts[0] == "train" and parts[2] == "images":
+            if parts[1] not in number:
+                raise DatasetError(f"{tree.where(name)}: wnids.txt has no class {parts[1]!r}.")
+            listed.append((name, number[parts[1]]))
+    missing = set(number.values()) - {label for _, label in listed}
+    if missing:
+        first = next(class_id for class_id, label in number.items() if label in missing)
+        raise DatasetError(f"{tree.path}: {len(missing)} class(es) have no training picture, as train/{first}/images.")
+    return listed
+
+
+def _validation_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[str, int]]:
+    listed = []
+    where = tree.where("val/val_annotations.txt")
+    for position, line in enumerate(_lines(tree, "val/val_annotations.txt"), start=1):
+        fields = line.split("\t")
+        if len(fields) < 2 or fields[1] not in number:
+            raise DatasetError(f"{where}: line {position} must have a picture and a class of wnids.txt. Got {line!r}.")
+        if "/" in fields[0] or "\\" in fields[0] or fields[0].startswith("."):
+            raise DatasetError(f"{where}: line {position} names {fields[0]!r}, which is no picture in val/images.")
+        name = f"val/images/{fields[0]}"
+        if not tree.has(name):
+            raise DatasetError(f"{where}: line {position} names {fields[0]}, which is not in val/images.")
+        listed.append((name, number[fields[1]]))
+    return listed
+
+
+def _class_names(tree: FileTree, ids: list[str]) -> tuple[str, ...]:
+    """Return the first word for each class, or its id where ``words.txt`` has none."""
+    words = dict(line.split("\t", 1) for line in _lines(tree, "words.txt") if "\t" in line)
+    return tuple(words.get(class_id, class_id).split(",")[0].strip() for class_id in ids)
+
+
+def _lines(tree: FileTree, name: str) -> list[str]:
+    try:
+        text = tree.read(name).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{tree.where(name)} cannot be read as text: {error}") from None
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+SHEETS = {
+    "tiny-imagenet": NamedDataset(
+        name="tiny-imagenet",
+        summary="200 kinds of things, 64 x 64 colour",
+        n_classes=200,
+        settings={"booster": {"theta": 0.5, "gamma": 0.2995}, "learner": {"module": "resnet18", "batch_size": 128}},
+        counts={"train": 100_000, "test": 10_000},
+        rows={"train": 70_000, "val": 30_000, "test": 10_000},
+        balanced=True,
+        image_shape=IMAGE_SHAPE,
+        files=(
+            DataFile("wnids.txt"),
+            DataFile("words.txt"),
+            DataFile("train/"),
+            DataFile("val/images/"),
+            DataFile("val/val_annotations.txt"),
         ),
+        downloads=(
+            Download(
+                "tiny-imagenet-200.zip",
+                ("http://cs231n.stanford.edu/tiny-imagenet-200.zip",),
+                "90528d7ca1a48142e341f4ef8d21d0de",
+            ),
+        ),
+        folder="tiny-imagenet",
+        layouts=("tiny-imagenet-200",),
+        read=read_part,
+        licence="terms of ImageNet: non-commercial research and education",
+        citation="Le, Yang: Tiny ImageNet visual recognition challenge. 2015.",
+        homepage="http://cs231n.stanford.edu/",
     ),
-    folder="tiny-imagenet",
-    layouts=("tiny-imagenet-200",),
-    read=read_part,
-    licence="terms of ImageNet: non-commercial research and education",
-    citation="Le, Yang: Tiny ImageNet visual recognition challenge. 2015.",
-    homepage="http://cs231n.stanford.edu/",
-)
+}

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from worstclass._typing import IntArray
-from worstclass.data.decoded import DecodedPart, decoded
+from worstclass.data.decoded import DecodedPart, Labels, decoded
 from worstclass.data.facts import NamedDataset
-from worstclass.data.formats.undecoded import Labels
 from worstclass.data.locate import Found, find
 from worstclass.data.splits import Part, Splits, take_rows
 from worstclass.data.stratified import check_shares, cut, generator, share_of
@@ -70,15 +69,21 @@ def rows_by_split(
 
 def load_official(
     dataset: NamedDataset,
+    seed: int = 0,
     *,
-    root: str | Path | None,
-    seed: int,
-    val: float = 0.0,
+    root: str | Path | None = None,
+    val: float | None = None,
     cal: float = 0.0,
     thinning: Thinning | None = None,
 ) -> Splits:
-    """Read the official parts of a set and split them; images stay unsigned bytes (n, channels, height, width)."""
+    """Read the official parts of a set and split them; images stay unsigned bytes (n, channels, height, width).
+
+    ``val`` of the training rows validate; None is the paper's share, or the official validation part if there is one.
+    See ``rows_by_split`` for the others.
+    """
     generator(seed)  # refuses a bad seed before anything is read
+    if val is None:
+        val = 0.0 if "val" in dataset.counts else VALIDATION_SHARE
     check_shares({"val": val}, "load_dataset")
     check_shares({"cal": cal}, "load_dataset")
     found = find(dataset, root)

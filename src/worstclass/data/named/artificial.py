@@ -14,9 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from worstclass._checks import check_choice, check_count
 from worstclass._typing import FloatArray
+from worstclass.data.facts import NamedDataset
 from worstclass.data.splits import Part, Splits
-from worstclass.exceptions import ParameterError, UnknownNameError
 
 Draw = Callable[[int, np.random.Generator], FloatArray]
 
@@ -32,7 +33,7 @@ def artificial_balanced(seed: int = 0, *, n_train: int = 100, n_test: int = 100_
     Parameters
     ----------
     seed : fixes the draw; training and test rows are drawn independently of each other's number.
-    n_train, n_test : rows a class.
+    n_train, n_test : rows of each class.
     scaling : ``"known"``: by the extent of the regions, so that training and test share one space. ``"sample"``: each
         sample by its own extremes, rounded to two decimals, as in the authors' code.
 
@@ -69,10 +70,8 @@ def _splits(
     sizes: dict[str, list[int]],
     scaling: str,
 ) -> Splits:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError("seed", "the artificial data", allowed="a non-negative whole number", got=seed)
-    if scaling not in SCALINGS:
-        raise UnknownNameError("scaling", "the artificial data", scaling, SCALINGS)
+    check_count(seed, "seed", "the artificial data", least=0)
+    check_choice(scaling, "scaling", "the artificial data", SCALINGS)
     low, high = centres.min(axis=0) - reach, centres.max(axis=0) + reach
     parts = {}
     for position, (name, counts) in enumerate(sizes.items()):
@@ -98,5 +97,38 @@ def _in_unit_disc(n: int, rng: np.random.Generator) -> FloatArray:
 
 def _check_counts(owner: str, **counts: int) -> None:
     for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(name, owner, allowed="a positive whole number of rows", got=value)
+        check_count(value, name, owner)
+
+
+_MLP = {"module": "mlp", "lr": 0.01}
+_COMPARE = {"epochs": 4000}  # about what the rounds of the paper's boosting take, one step each
+_PAPER = "Saito, Matsuo, Uchida, Suehiro: Bounding the worst-class error: a boosting approach."
+
+SHEETS = {
+    sheet.name: sheet
+    for sheet in (
+        NamedDataset(
+            "artificial-balanced",
+            "five overlapping squares in the plane, 100 rows a class",
+            5,
+            artificial_balanced,
+            {"booster": {"theta": 0.75, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
+            class_names=tuple("12345"),
+            counts={"train": 500, "test": 500_000},
+            rows={"train": 500, "test": 500_000},
+            balanced=True,
+            citation=_PAPER,
+        ),
+        NamedDataset(
+            "artificial-imbalanced",
+            "four overlapping discs in the plane, one with a tenth of the rows",
+            4,
+            artificial_imbalanced,
+            {"booster": {"theta": 0.5, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
+            class_names=tuple("1234"),
+            counts={"train": 3_100, "test": 310_000},
+            rows={"train": 3_100, "test": 310_000},
+            citation=_PAPER,
+        ),
+    )
+}

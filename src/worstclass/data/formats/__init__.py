@@ -1,1 +1,0 @@
-"""Parsers of official file formats: bytes in, arrays out, nothing run and nothing written."""

@@ -1,0 +1,178 @@
+"""Pickles of arrays and lists, read by an unpickler that can call nothing but the few functions in this file.
+
+A pickle is a small program. This one is run by Python's own unpickler, with every name that it asks for looked up in a
+short list of what numpy writes for an array. The names do not stand for numpy's functions but for replacements, which
+take plain values only; so no object of numpy is ever in the hands of the pickle. The unpickler is the one written in
+Python, whose memory grows with the file: the one written in C reserves as much as a hostile file asks for.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from worstclass.exceptions import DatasetError
+
+#: types of numbers: no objects, no fields, no text
+_PLAIN_DTYPE = re.compile(r"[|<>=]?([iuf][1248]|b1)")
+_VALUES = (str, bytes, int, float, bool, type(None))
+
+
+def read_pickle(content: bytes, where: str) -> dict[str, Any]:
+    """Return the dictionary in a pickle: from text to arrays, values, and lists or tuples of values.
+
+    Parameters
+    ----------
+    content : the bytes of the file; text of Python 2 is read as latin-1.
+    where : what an error calls the file.
+
+    Examples
+    --------
+    >>> read_pickle(pickle.dumps({"labels": [3, 8], "data": np.eye(2, dtype=np.uint8)}), "example")["data"].tolist()
+    [[1, 0], [0, 1]]
+    >>> read_pickle(pickle.dumps(print), "example")
+    Traceback (most recent call last):
+    worstclass.exceptions.DatasetError: example is refused: the pickle asks for builtins.print. Nothing of it was run.
+    """
+    try:
+        return _plain(_PlainUnpickler(io.BytesIO(content), encoding="latin1").load())
+    except _RefusedError as refused:
+        raise DatasetError(f"{where} is refused: the pickle asks for {refused}. Nothing of it was run.") from None
+    except Exception as error:  # a damaged pickle can fail in any way
+        text = str(error) or type(error).__name__
+        raise DatasetError(f"{where} cannot be read as a pickle of arrays and lists: {text}") from None
+
+
+class _RefusedError(Exception):
+    """The pickle asks for something that is no plain data."""
+
+
+class _PlainUnpickler(pickle._Unpickler):
+    def find_class(self, module: str, name: str) -> _Name:
+        function = _NAMES.get(f"{module} {name}")
+        if function is None:
+            raise _RefusedError(f"{module}.{name}")
+        return _Name(function)
+
+    def persistent_load(self, pid: Any) -> NoReturn:
+        raise _RefusedError("an object outside of the file")
+
+    def get_extension(self, code: int) -> NoReturn:
+        raise _RefusedError(f"the extension {code}")
+
+
+class _Name:
+    """What a name of the list stands for: it can be called, and not be changed."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+    def __setstate__(self, state: Any) -> NoReturn:
+        raise _RefusedError("a change of a function")
+
+
+class _Dtype:
+    __slots__ = ("code",)
+
+    def __init__(self, code: Any, *flags: Any) -> None:
+        self.code = _checked_dtype(_text(code))
+
+    def __setstate__(self, state: Any) -> None:
+        self.code = _checked_dtype(f"{_text(state[1])}{self.code.lstrip('|<>=')}")
+
+
+class _Array:
+    __slots__ = ("value",)
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, dtype, is_fortran, data = state
+        self.value = _array(data, dtype, shape, "F" if is_fortran else "C")
+
+
+def _reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
+    if not isinstance(kind, _Name) or kind.function is not _refuse_class:
+        raise _RefusedError("an array of another class than numpy.ndarray")
+    return _Array()
+
+
+def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> _Array:
+    array = _Array()
+    array.value = _array(data, dtype, shape, order)
+    return array
+
+
+def _encode(text: str, codec: str = "latin1") -> bytes:
+    """Return bytes as Python 3 writes them for Python 2."""
+    if codec not in ("latin1", "latin-1"):
+        raise _RefusedError(f"the codec {codec!r}")
+    return text.encode("latin-1")
+
+
+def _no_bytes() -> bytes:
+    return b""
+
+
+def _refuse_class(*arguments: Any) -> NoReturn:
+    raise _RefusedError("an array that is made by its class")
+
+
+_NAMES: dict[str, Callable[..., Any]] = {
+    "numpy.core.multiarray _reconstruct": _reconstruct,
+    "numpy._core.multiarray _reconstruct": _reconstruct,
+    "numpy.core.numeric _frombuffer": _from_buffer,
+    "numpy._core.numeric _frombuffer": _from_buffer,
+    "numpy ndarray": _refuse_class,
+    "numpy dtype": _Dtype,
+    "_codecs encode": _encode,
+    "__builtin__ bytes": _no_bytes,
+}
+
+
+def _array(data: Any, dtype: Any, shape: Any, order: Any) -> Any:
+    raw = data.encode("latin-1") if isinstance(data, str) else data  # text of Python 2 is bytes
+    if not isinstance(raw, bytes | bytearray) or not isinstance(dtype, _Dtype) or order not in ("C", "F"):
+        raise _RefusedError("an array of objects")
+    return np.frombuffer(raw, dtype=np.dtype(dtype.code)).reshape(shape, order=order)
+
+
+def _checked_dtype(code: Any) -> str:
+    if not isinstance(code, str) or not _PLAIN_DTYPE.fullmatch(code):
+        raise _RefusedError(f"an array of type {code!r}")
+    return code
+
+
+def _text(value: Any) -> Any:
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _plain(result: Any) -> dict[str, Any]:
+    """Check the structure of what was read, and put the arrays in place."""
+    if not isinstance(result, dict):
+        raise ValueError(f"it holds a {type(result).__name__}, not a dictionary")
+    return {_key(key): _value(value) for key, value in result.items()}
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str | bytes):
+        raise ValueError(f"a key must be text, not a {type(key).__name__}")
+    return str(_text(key))
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, _Array):
+        return value.value
+    values = value if isinstance(value, list | tuple) else [value]
+    strange = next((type(item).__name__ for item in values if not isinstance(item, _VALUES)), None)
+    if strange is not None:
+        raise ValueError(f"a {strange} is neither an array, nor a value, nor in a flat list of values")
+    return value
