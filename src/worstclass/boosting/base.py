@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,14 @@ class Bound:
 
 class VotingBooster(LearnerClassifier):
     """Base of the boosters: rounds of a weak learner, whose members vote by majority."""
+
+    state_names: ClassVar[tuple[str, ...]] = (
+        *LearnerClassifier.state_names,
+        "gamma_",
+        "n_rounds_",
+        "eta_",
+        "n_members_used_",
+    )
 
     n_rounds: int | str
     max_epochs_per_round: int
@@ -225,6 +233,9 @@ class VotingBooster(LearnerClassifier):
         self.history_: tuple[RoundRecord, ...] = tuple(run.history)
         self.n_epochs_ = run.meter.epochs
         self.n_members_used_ = best_prefix(self.history_, self.select_on)
+        self._report()
+
+    def _restored(self) -> None:
         self._report()
 
     def _report(self) -> None:

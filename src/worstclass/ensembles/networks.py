@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -150,6 +150,13 @@ class NetworkClassifier(_Networks):
     >>> model.n_epochs_, model.training_report_.worst_error < 0.5
     (60, True)
     """
+
+    state_names: ClassVar[tuple[str, ...]] = (
+        *LearnerClassifier.state_names,
+        "best_epoch_",
+        "training_report_",
+        "validation_report_",
+    )
 
     def __init__(
         self,
