@@ -6,7 +6,7 @@ starts with ``$`` and says what it is::
     {"$tuple": [1, 2]}                 {"$float": "inf"}               {"$fraction": "2/3"}
     {"$dict": [[0, 0.8], [1, 0.9]]}    {"$array": ["a", "b"], "dtype": "<U1", "shape": [2]}
     {"$array": "state.seen_rows_.training"}       a larger array, by its name in arrays.safetensors
-    {"$tensor": "state.encoder_.mean"}            a tensor, by its name in tensors.safetensors
+    {"$tensor": {"$array": ...}}       a tensor of torch
     {"$record": "worstclass.metrics.ClassRow", "fields": {...}}                     a frozen dataclass of this package
     {"$estimator": "worstclass.learners.torch_learner.TorchLearner", "params": {...}}      parameters, nothing fitted
     {"$sklearn": 1}                    objects/0001.skops
@@ -38,6 +38,7 @@ from worstclass.learners.base import Member, WeakLearner
 from worstclass.storage.kinds import RECORDS, UNFITTED, name_of
 from worstclass.storage.members import (
     StoredWeights,
+    read_arrays,
     read_sklearn,
     read_weights,
     require_file,
@@ -47,7 +48,7 @@ from worstclass.storage.members import (
 
 #: numeric arrays of more entries go to a file; smaller ones are easier to read in JSON
 MOST_INLINE = 100
-ARRAYS, TENSORS, HISTORY = "arrays.safetensors", "tensors.safetensors", "history.json"
+ARRAYS, HISTORY = "arrays.safetensors", "history.json"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,6 @@ class Writer:
         self.moved: list[tuple[StoredWeights, Path]] = []
         self._write_model = write_model
         self._arrays: dict[str, npt.NDArray[Any]] = {}
-        self._tensors: dict[str, Any] = {}
         self._n_objects = 0
         self._n_parts = 0
         self._in_params = 0
@@ -110,13 +110,11 @@ class Writer:
         return encoded
 
     def close(self) -> None:
-        """Write the arrays and tensors that were collected."""
+        """Write the arrays that were collected."""
         if self._arrays:
             from safetensors.numpy import save_file
 
             save_file(self._arrays, self.folder / ARRAYS)
-        if self._tensors:
-            write_weights(self._tensors, self.folder / TENSORS)
 
     def encode(self, value: Any, where: str) -> Any:
         """Return a value for JSON; ``where`` names it in files and errors."""
@@ -150,8 +148,7 @@ class Writer:
         if isinstance(value, np.ndarray):
             return self._array(value, where)
         if _is_torch(value, "Tensor"):
-            self._tensors[where] = value.detach().cpu()
-            return {"$tensor": where}
+            return {"$tensor": self._array(value.detach().cpu().numpy(), where)}
         if _is_torch(value, "device"):
             return str(value)
         if isinstance(value, Stateful) and not self._in_params:
@@ -174,7 +171,10 @@ class Writer:
         if kind in "UO" or value.size <= MOST_INLINE:
             items = [self.encode(item, where) for item in value.ravel().tolist()]
             return {"$array": items, "dtype": value.dtype.str, "shape": list(value.shape)}
-        self._arrays[where] = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("="))
+        native = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("="))
+        while where in self._arrays:  # keys with dots can make two paths alike
+            where += "'"
+        self._arrays[where] = native
         return {"$array": where}
 
     def _sklearn(self, value: Any) -> Any:
@@ -232,7 +232,7 @@ class Reader:
             "$fraction": lambda value: Fraction(value["$fraction"]),
             "$dict": lambda value: {self.decode(key): self.decode(item) for key, item in value["$dict"]},
             "$array": self._array,
-            "$tensor": lambda value: self._tensors[value["$tensor"]],
+            "$tensor": lambda value: _tensor(self.decode(value["$tensor"])),
             "$record": self._record,
             "$estimator": self._estimator,
             "$sklearn": lambda value: read_sklearn(object_file(self.folder, value["$sklearn"]), self.trusted),
@@ -296,19 +296,7 @@ class Reader:
 
     @cached_property
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
-
-        file = self.folder / ARRAYS
-        require_file(file)
-        try:
-            return dict(load_file(file))
-        except (OSError, SafetensorError) as error:
-            raise ModelFormatError(f"{file.name} cannot be read: {error}") from None
-
-    @cached_property
-    def _tensors(self) -> dict[str, Any]:
-        return read_weights(self.folder / TENSORS)
+        return read_arrays(self.folder / ARRAYS)
 
 
 def member_file(folder: Path, number: int, suffix: str) -> Path:
@@ -340,6 +328,12 @@ def read_json(file: Path) -> Any:
 def write_json(file: Path, values: Any, *, indent: int | None = 1) -> None:
     """Write a JSON file of a model folder."""
     file.write_text(json.dumps(values, indent=indent, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _tensor(array: npt.NDArray[Any]) -> Any:
+    import torch
+
+    return torch.from_numpy(array)
 
 
 def _is_torch(value: Any, name: str) -> bool:

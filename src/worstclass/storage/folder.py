@@ -5,7 +5,6 @@
     DIR/model.json           kind, parameters and fitted state
     DIR/history.json         the record of every round or epoch, where there is one
     DIR/arrays.safetensors   large arrays, such as fingerprints of the rows that the model has seen
-    DIR/tensors.safetensors  tensors that are not members, such as the scaling of columns
     DIR/objects/NNNN.skops   scikit-learn estimators that are part of the state or of the parameters
     DIR/members/NNNN.*       one file a member: .safetensors for torch, .skops for scikit-learn
     DIR/model.skops          the model itself, where it is a scikit-learn classifier
@@ -36,7 +35,7 @@ from worstclass._state import Stateful
 from worstclass._version import __version__
 from worstclass.exceptions import ModelFormatError, ParameterError, WorstClassError
 from worstclass.learners.base import WeakLearner
-from worstclass.storage.codec import ARRAYS, HISTORY, TENSORS, Reader, Writer, read_json, write_json
+from worstclass.storage.codec import ARRAYS, HISTORY, Reader, Writer, read_json, write_json
 from worstclass.storage.kinds import ESTIMATORS, name_of
 from worstclass.storage.members import StoredWeights, read_sklearn, write_sklearn
 
@@ -47,7 +46,7 @@ SKLEARN = "sklearn"
 
 CARD, SKLEARN_FILE, RESULTS, STAGING = "model.json", "model.skops", "results", ".saving"
 #: everything that belongs to a model; ``model.json`` is the first to go and the last to come
-OWN = (CARD, HISTORY, ARRAYS, TENSORS, SKLEARN_FILE, "members", "objects", "inner", "parts", RESULTS)
+OWN = (CARD, HISTORY, ARRAYS, SKLEARN_FILE, "members", "objects", "inner", "parts", RESULTS)
 
 
 def save_model(model: Any, path: str | Path) -> Path:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
+from safetensors import SafetensorError
 from skops import io as skops_io
-from skops.io.exceptions import UnsupportedTypeException
 
 from worstclass.exceptions import ModelFormatError, ParameterError
 
@@ -28,10 +29,12 @@ def write_sklearn(estimator: Any, file: Path) -> None:
     """Write an estimator with skops."""
     try:
         skops_io.dump(estimator, file)
-    except UnsupportedTypeException as error:
-        raise ParameterError(
-            "model", "save_model", allowed="made of parts that skops can store", got=estimator, hint=str(error)
-        ) from None
+        lost = [name for name in skops_io.get_untrusted_types(file=file) if "<" in name]  # <lambda>, <locals>
+    except TypeError as error:
+        lost = [str(error)]
+    if lost:
+        allowed, hint = "made of parts that skops can store", f"It cannot store {', '.join(lost)}."
+        raise ParameterError("model", "save_model", allowed=allowed, got=estimator, hint=hint)
 
 
 def read_sklearn(file: Path, trusted: Sequence[str]) -> Any:
@@ -59,14 +62,16 @@ def write_weights(weights: dict[str, Any], file: Path) -> None:
 
 def read_weights(file: Path) -> dict[str, Any]:
     """Read tensors by name."""
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    require_file(file)
-    try:
-        return dict(load_file(file))
-    except (OSError, SafetensorError) as error:
-        raise ModelFormatError(f"{file.name} cannot be read: {error}") from None
+    return _read_safetensors(file, load_file)
+
+
+def read_arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
+    """Read numpy arrays by name."""
+    from safetensors.numpy import load_file
+
+    return _read_safetensors(file, load_file)
 
 
 @dataclass
@@ -84,6 +89,14 @@ def require_file(file: Path) -> None:
     """Refuse a model folder that lacks a file."""
     if not file.is_file():
         raise ModelFormatError(f"The model folder lacks {file.name}. Copy the whole folder, or save the model again.")
+
+
+def _read_safetensors(file: Path, load_file: Callable[[Path], Any]) -> dict[str, Any]:
+    require_file(file)
+    try:
+        return dict(load_file(file))
+    except (OSError, SafetensorError) as error:
+        raise ModelFormatError(f"{file.name} cannot be read: {error}") from None
 
 
 def _is_sklearn_class(name: str) -> bool:
