@@ -14,7 +14,6 @@ from worstclass.cli.sources import draw_part, load_parts
 from worstclass.data.labels import known_labels
 from worstclass.data.splits import ALL, Part, columns_in_order
 from worstclass.metrics import ClassReport, class_report
-from worstclass.storage.folder import Model
 from worstclass.wrappers.abstention import AbstainingClassifier
 from worstclass.wrappers.offsets import WorstClassOffsets
 from worstclass.wrappers.risk_report import RiskReport
@@ -43,7 +42,7 @@ def evaluate_command(
     typer.echo(str(report))
 
 
-def _report(model: Model, part: Part) -> ClassReport | RiskReport:
+def _report(model: Any, part: Part) -> ClassReport | RiskReport:
     """Count the errors of every class; of a model that abstains, risk and coverage."""
     labels = known_labels(part.X, part.y, model.classes_, "the target column")
     X, y = columns_in_order(part.X, getattr(model, "feature_names_in_", None)), model.classes_[labels.index]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from worstclass.cli.learners import named_or_own
 from worstclass.exceptions import ParameterError
 from worstclass.storage import load_model, save_model
-from worstclass.storage.folder import Model
 
 #: what is proven of a model, beside it
 CERTIFICATE = "certificate.json"
 
 
-def read_model(folder: Path, network: str | None) -> Model:
+def read_model(folder: Path, network: str | None) -> Any:
     """Read a model, of which one member is in memory at a time.
 
     Parameters
@@ -31,7 +31,7 @@ def require_folder(folder: Path) -> None:
         raise ParameterError("--out", "the command", allowed=allowed, got=str(folder))
 
 
-def write_model(model: Model, folder: Path) -> None:
+def write_model(model: Any, folder: Path) -> None:
     """Write a model in place of the one that is there; what was certified of that one goes with it."""
     folder.mkdir(parents=True, exist_ok=True)
     save_model(model, folder)

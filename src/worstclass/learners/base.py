@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,7 +49,15 @@ class Encoder(ABC):
 
 
 class Member(ABC):
-    """One trained hypothesis h_t."""
+    """One trained hypothesis h_t.
+
+    Attributes
+    ----------
+    state : what is stored of the member, from which ``WeakLearner.restored_members`` makes it again: tensors by name,
+        or a fitted scikit-learn estimator.
+    """
+
+    state: Any
 
     @abstractmethod
     def predict(self, inputs: Any) -> IntArray:
@@ -139,6 +147,17 @@ class WeakLearner(BaseEstimator, ABC):
         n_classes : number of classes.
         seed : fixes everything random that the rounds have in common.
         """
+
+    def restored_members(self, encoder: Any, n_classes: int, states: Sequence[Any]) -> list[Member]:
+        """Return members that were stored.
+
+        Parameters
+        ----------
+        encoder : the encoder of the training sample.
+        n_classes : number of classes.
+        states : the ``state`` of each member; or, of tensors by name, a function that reads it.
+        """
+        raise NotImplementedError(f"Members of {type(self).__name__} cannot be stored.")
 
 
 class BestEpoch:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
@@ -19,11 +19,33 @@ from worstclass.learners.base import Encoder, Inputs, WeakLearner
 from worstclass.learners.columns import Kinds, column_kinds, with_kinds
 
 
-class LearnerClassifier(ClassifierMixin, Stateful, BaseEstimator):
-    """A scikit-learn classifier around a learner."""
+class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
+    """A scikit-learn classifier around a learner.
+
+    Subclasses add the names of their own fitted attributes to ``state_names``.
+    """
+
+    state_names: ClassVar[tuple[str, ...]] = (
+        "classes_",
+        "n_features_in_",
+        "feature_names_in_",
+        "_column_kinds",
+        "learner_",
+        "encoder_",
+        "estimators_",
+        "history_",
+        "n_epochs_",
+        "seen_rows_",
+    )
 
     learner: Any
     _column_kinds: Kinds | None = None
+
+    @classmethod
+    def from_state(cls, params: Mapping[str, Any], state: Mapping[str, Any]) -> Self:
+        """Return a fitted estimator; ``estimators_`` are states of members, which the learner restores."""
+        members = state["learner_"].restored_members(state["encoder_"], len(state["classes_"]), state["estimators_"])
+        return super().from_state(params, {**state, "estimators_": members})
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the learner as ``learner__name``; an unknown name gets a suggestion."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +115,10 @@ class SklearnLearner(WeakLearner):
             bootstrap=self.bootstrap,
         )
 
+    def restored_members(self, encoder: Any, n_classes: int, states: Sequence[Any]) -> list[Member]:
+        """Return members around fitted classifiers."""
+        return [SklearnMember(state) for state in states]
+
     def _check_estimator(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             hint = "Pass an instance: write the class's name with brackets." if isinstance(self.estimator, type) else ""
@@ -166,6 +170,11 @@ class SklearnMember(Member):
     """A fitted classifier; its classes are class indices."""
 
     estimator: Any
+
+    @property
+    def state(self) -> Any:
+        """The fitted classifier."""
+        return self.estimator
 
     def predict(self, inputs: ArrayInputs) -> IntArray:
         """Return the class index of each row."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.data.augmentation import Augmentation, build_augmentation, list_augmentations
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
-from worstclass.exceptions import DataError, ParameterError, UnknownNameError
+from worstclass.exceptions import DataError, ModelFormatError, ParameterError, UnknownNameError
 from worstclass.learners.base import BestEpoch, Epoch, Member, Stop, Trained, Training, WeakLearner
 from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
 from worstclass.learners.torch_loop import Evaluator, WeightedRows, resolve_device, train_epochs
@@ -199,6 +199,21 @@ class TorchLearner(WeakLearner):
         module = module.to(memory_format=encoder.memory_format)  # type: ignore[call-overload]
         return TorchRuntime(module, Evaluator(encoder, device, self.eval_batch_size or self.batch_size, n_classes))
 
+    def restored_members(self, encoder: Any, n_classes: int, states: Sequence[Any]) -> list[Member]:
+        """Return members with stored weights; refuse weights that are not those of the network.
+
+        Weights that stay on disk are looked at once, for the first member.
+        """
+        runtime = self.runtime(encoder, n_classes)
+        ours = {name: value.shape for name, value in runtime.module.state_dict().items()}
+        for state in [state for state in states if not callable(state)] or [read() for read in states[:1]]:
+            if {name: value.shape for name, value in state.items()} != ours:
+                raise ModelFormatError(
+                    "The network does not fit the stored members: names or shapes of its weights differ. "
+                    "Pass the factory (and module_options) that the model was trained with."
+                )
+        return [TorchMember(runtime, state) for state in states]
+
     def _build(self, row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
         options = dict(self.module_options or {})
         if isinstance(self.module, str):
@@ -265,10 +280,15 @@ class TorchRuntime:
 
 @dataclass(frozen=True, eq=False)
 class TorchMember(Member):
-    """The state of one trained network, on the CPU."""
+    """The weights of one trained network, on the CPU, or a function that reads them each time they are needed."""
 
     runtime: TorchRuntime
-    state: State
+    weights: State | Callable[[], State]
+
+    @property
+    def state(self) -> State:
+        """The weights by name."""
+        return self.weights() if callable(self.weights) else self.weights
 
     def predict(self, inputs: TorchInputs) -> IntArray:
         """Return the class index of each row."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +93,16 @@ class AbstainingClassifier(WrappedClassifier):
     >>> model.proven_, round(model.certificate_.coverage, 2), model.predict(X[[0, 5]]).tolist()
     (True, 0.94, [0, -1])
     """
+
+    state_names: ClassVar[tuple[str, ...]] = (
+        *WrappedClassifier.state_names,
+        "risk_",
+        "margin_",
+        "abstain_label_",
+        "thresholds_",
+        "certificate_",
+        "proven_",
+    )
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,12 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from worstclass._state import Stateful
 from worstclass._typing import FloatArray
 from worstclass.data.labels import Labels, known_labels, training_labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import Hashes, SeenRows
-from worstclass.exceptions import DataError, ParameterError, UnknownOptionError
+from worstclass.data.seen_rows import Hashes, seen_hashes
+from worstclass.exceptions import DataError, ModelFormatError, ParameterError, UnknownOptionError
 
 
 def _estimator_has(method: str) -> Any:
@@ -31,15 +32,32 @@ def indexable(rows: Any) -> Any:
     return np.asarray(rows) if hasattr(rows, "__array__") and not hasattr(rows, "__len__") else rows
 
 
-class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A scikit-learn classifier around another.
 
     ``row_hashes_`` are fingerprints of the rows that either is known to have seen, and ``training_rows_known_`` tells
     whether these are all.
     """
 
+    state_names: ClassVar[tuple[str, ...]] = (
+        "estimator_",
+        "classes_",
+        "n_features_in_",
+        "feature_names_in_",
+        "seen_rows_",
+        "row_hashes_",
+        "training_rows_known_",
+    )
+
     estimator: Any
     cv: Any
+
+    def _restored(self) -> None:
+        if not np.array_equal(self.classes_, self.estimator_.classes_):
+            raise ModelFormatError(
+                f"{self._owner} was fitted for the classes {self.classes_.tolist()}, and the classifier inside it has "
+                f"{self.estimator_.classes_.tolist()}. Save the model again."
+            )
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
@@ -145,8 +163,7 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
-        now = SeenRows.of(*rows)
-        self._know_rows(now.rows_of() if now.complete else None)
+        self._know_rows(seen_hashes(*rows))
 
     def _know_rows(self, now: Hashes | None, known: bool | None = None) -> None:
         """Keep the fingerprints of the rows that were seen now, besides those that a fitted classifier came with.
@@ -159,4 +176,3 @@ class WrappedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.training_rows_known_ = now is not None and (trained_here or inner_known) if known is None else known
         parts = [hashes for hashes in (now, None if trained_here else before) if hashes is not None]
         self.row_hashes_ = np.unique(np.concatenate(parts)) if parts else None
-        self.seen_rows_ = SeenRows(training=self.row_hashes_, complete=self.training_rows_known_)

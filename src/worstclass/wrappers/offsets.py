@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +95,20 @@ class WorstClassOffsets(WrappedClassifier):
     >>> print(f"{model.validation_report_before_.worst_error:.1%} -> {model.validation_report_.worst_error:.1%}")
     87.0% -> 32.9%
     """
+
+    state_names: ClassVar[tuple[str, ...]] = (
+        *WrappedClassifier.state_names,
+        "scores_",
+        "offsets_",
+        "optimal_",
+        "least_worst_error_",
+        "validation_report_before_",
+        "validation_report_",
+        "theta_",
+        "floors_met_",
+        "shortfall_",
+        "blocking_classes_",
+    )
 
     def __init__(
         self,
