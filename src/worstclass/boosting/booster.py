@@ -87,7 +87,7 @@ class WorstClassBooster(MajorityVote):
         have none.
     n_epochs_ : epochs over the training sample, in all rounds together.
     unmet_edge_ : the ``UnmetEdge`` of the round that ended boosting early: its edge, and the classes that blocked
-        it; None where every round reached its edge. It is not kept with a saved model.
+        it; None where every round reached its edge.
 
     Examples
     --------
@@ -100,6 +100,7 @@ class WorstClassBooster(MajorityVote):
     True
     """
 
+    state_names = (*MajorityVote.state_names, "unmet_edge_")
     unmet_edge_: UnmetEdge | None = None
 
     def __init__(
