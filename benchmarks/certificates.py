@@ -197,14 +197,14 @@ def hash_seconds(repeats: int = 3) -> dict[str, float]:
 def hash_shares() -> dict[str, float]:
     """Return the share of a fit's CPU time that hashing its rows takes, for fits as short as they come."""
     images = np.random.default_rng(0).integers(0, 256, size=(10_000, 784), dtype=np.uint8)
-    one_pass = TorchLearner("mlp", module_options={"hidden": (64,)})
+    one_epoch = TorchLearner("mlp", module_options={"hidden": (64,)})
     cases = {
         "digits, 1,797 x 64, rounds of trees": (load_digits().data, load_digits().target, DecisionTreeClassifier()),
-        "10,000 x 784, one pass of a small MLP": (images, np.arange(len(images)) % 10, one_pass),
+        "10,000 x 784, one epoch of a small MLP": (images, np.arange(len(images)) % 10, one_epoch),
     }
     shares = {}
     for name, (X, y, learner) in cases.items():
-        rounds = {} if learner is not one_pass else {"n_rounds": 1, "extend": False}
+        rounds = {} if learner is not one_epoch else {"n_rounds": 1, "extend": False}
         booster = WorstClassBooster(learner, 0.0 if rounds else 0.9, random_state=0, **rounds)
         started = time.process_time()
         with warnings.catch_warnings():
