@@ -1,10 +1,11 @@
-"""Do the promises of a certificate hold, and how often does it prove what is true? And what do fingerprints cost?
+"""Do the promises of a certificate hold, and how often does it prove what is true? Is reuse told from coincidence?
 
     python benchmarks/certificates.py --json docs/results/certificates.json
 
 The true class errors are set, so that every promise can be checked. Each repetition draws the errors of every class
 anew and makes limits and verdicts with the functions that `certify` uses. A promise at delta = 0.05 may fail in at most
-5% of the repetitions. `tests/test_certificate_simulations.py` runs the same functions with fewer repetitions.
+5% of the repetitions. `tests/test_certificate_simulations.py` runs the same functions with fewer repetitions. Equal
+rows are drawn from tables of different sizes, with and without reuse. What fingerprints cost is measured as well.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ import argparse
 import json
 import time
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
 from worstclass import TorchLearner, WorstClassBooster, certify, load_dataset
-from worstclass._typing import FloatArray, IntArray
+from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.certificates import mlp_generalisation_bound, training_certificate
 from worstclass.certificates.binomial import p_value, upper_limit
-from worstclass.certificates.multiple import step_down, step_up
+from worstclass.certificates.held_out import hochberg
+from worstclass.data.equal_rows import judge_equal_rows
 from worstclass.data.seen_rows import row_hashes
 from worstclass.experiments.run import Provenance
 
@@ -42,7 +44,7 @@ class Truth:
     floor: float
 
     @property
-    def misses(self) -> npt.NDArray[np.bool_]:
+    def misses(self) -> BoolArray:
         """Which classes truly miss the floor: their error is 1 - floor or more."""
         return np.array(self.errors) >= 1 - self.floor - 1e-12
 
@@ -68,6 +70,15 @@ def tables(case: Truth, wrong: IntArray, level: float) -> tuple[FloatArray, Floa
     return limits, p_values
 
 
+def holm(p_values: FloatArray, delta: float) -> BoolArray:
+    """Reject by Holm's rule, which holds for dependent p-values too; for comparison."""
+    order = np.argsort(p_values, axis=-1)
+    passed = np.take_along_axis(p_values, order, axis=-1) <= delta / np.arange(p_values.shape[-1], 0, -1)
+    found = np.zeros(p_values.shape, dtype=np.bool_)
+    np.put_along_axis(found, order, np.logical_and.accumulate(passed, axis=-1), axis=-1)
+    return found
+
+
 def failures(case: Truth, repetitions: int, rng: np.random.Generator, delta: float = DELTA) -> dict[str, float]:
     """Return the share of the repetitions in which each promise fails; none may exceed delta but the last two.
 
@@ -78,13 +89,13 @@ def failures(case: Truth, repetitions: int, rng: np.random.Generator, delta: flo
     alone, _ = tables(case, wrong, delta)
     errors = np.array(case.errors)
     limit_fails = (limits < errors).any(axis=1)
-    proven = step_up(p_values, delta)
+    proven = hochberg(p_values, delta)
     false = (proven & case.misses).any(axis=1)
     shares = {
         "limits of all classes": limit_fails,
         "limit of the worst class alone": alone.max(axis=1) < errors.max(),
         "classes called proven": false,
-        "classes called proven, Holm's rule": (step_down(p_values, delta) & case.misses).any(axis=1),
+        "classes called proven, Holm's rule": (holm(p_values, delta) & case.misses).any(axis=1),
         "floors and limits of a proven certificate": false | (proven.all(axis=1) & limit_fails),
         "limits without the share for each class": (alone < errors).any(axis=1),
         "classes proven at delta each": ((p_values <= delta) & case.misses).any(axis=1),
@@ -98,8 +109,8 @@ def power(case: Truth, repetitions: int, rng: np.random.Generator, delta: float 
     _, p_values = tables(case, case.draw(repetitions, rng), delta)
     rules = {
         "each at delta / K": p_values <= delta / len(case.errors),
-        "Holm": step_down(p_values, delta),
-        "Hochberg (used)": step_up(p_values, delta),
+        "Holm": holm(p_values, delta),
+        "Hochberg (used)": hochberg(p_values, delta),
     }
     return {name: float(proven.all(axis=1).mean()) for name, proven in rules.items()}
 
@@ -123,6 +134,52 @@ def power_cases() -> list[Truth]:
     ]
 
 
+@dataclass(frozen=True)
+class Table:
+    """A discrete table: how many different rows there are, and how many are seen and new."""
+
+    n_values: int
+    n_seen: int
+    n_new: int
+    zipf: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Describe the table."""
+        kind = "Zipf's law" if self.zipf else "equally likely"
+        return f"{self.n_values:,} different rows ({kind}), {self.n_seen:,} seen, {self.n_new:,} new"
+
+    def verdicts(self, share: float, repetitions: int, rng: np.random.Generator) -> dict[str, float]:
+        """Return how often each verdict is given if a share of the new rows are seen rows, used again."""
+        chances = 1 / np.arange(1, self.n_values + 1) ** self.zipf
+        values, chances = row_hashes(np.arange(self.n_values)[:, None]), chances / chances.sum()
+        assert values is not None
+        counts: Counter[str] = Counter()
+        for _ in range(repetitions):
+            seen = rng.choice(values, self.n_seen, p=chances)
+            reused = rng.choice(seen, round(share * self.n_new), replace=False)
+            fresh = rng.choice(values, self.n_new - len(reused), p=chances)
+            counts[judge_equal_rows(np.concatenate([reused, fresh]), seen)[2]] += 1
+        return {verdict: count / repetitions for verdict, count in counts.items()}
+
+
+def discrete_tables() -> list[Table]:
+    return [
+        Table(81, 60, 30),
+        Table(81, 100, 100),
+        Table(81, 300, 300),
+        Table(81, 1_000, 300),
+        Table(81, 1_000, 1_000),
+        Table(81, 3_000, 300),
+        Table(81, 300, 300, zipf=1.0),
+        Table(1_024, 300, 300),
+        Table(1_024, 1_000, 300),
+        Table(1_024, 3_000, 3_000),
+        Table(10_000, 1_000, 300),
+        Table(100_000, 1_000, 300, zipf=1.0),
+    ]
+
+
 def hash_seconds(repeats: int = 3) -> dict[str, float]:
     """Return the CPU time of hashing 60,000 images of 28 x 28, the least of some repeats."""
     images = np.random.default_rng(0).integers(0, 256, size=(60_000, 784), dtype=np.uint8)
@@ -140,14 +197,14 @@ def hash_seconds(repeats: int = 3) -> dict[str, float]:
 def hash_shares() -> dict[str, float]:
     """Return the share of a fit's CPU time that hashing its rows takes, for fits as short as they come."""
     images = np.random.default_rng(0).integers(0, 256, size=(10_000, 784), dtype=np.uint8)
-    one_pass = TorchLearner("mlp", module_options={"hidden": (64,)})
+    one_epoch = TorchLearner("mlp", module_options={"hidden": (64,)})
     cases = {
         "digits, 1,797 x 64, rounds of trees": (load_digits().data, load_digits().target, DecisionTreeClassifier()),
-        "10,000 x 784, one pass of a small MLP": (images, np.arange(len(images)) % 10, one_pass),
+        "10,000 x 784, one epoch of a small MLP": (images, np.arange(len(images)) % 10, one_epoch),
     }
     shares = {}
     for name, (X, y, learner) in cases.items():
-        rounds = {} if learner is not one_pass else {"n_rounds": 1, "extend": False}
+        rounds = {} if learner is not one_epoch else {"n_rounds": 1, "extend": False}
         booster = WorstClassBooster(learner, 0.0 if rounds else 0.9, random_state=0, **rounds)
         started = time.process_time()
         with warnings.catch_warnings():
@@ -191,6 +248,7 @@ def one_model() -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--tables", type=int, default=200, help="repetitions for each discrete table")
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
     rng = np.random.default_rng(0)
@@ -202,6 +260,12 @@ def main() -> None:
         print(f"  {share:.4f}  {name}")
     for name, found in powers.items():
         print(f"{name}: " + ", ".join(f"{rule} {share:.3f}" for rule, share in found.items()))
+    reuse = {
+        table.name: {share: table.verdicts(share, arguments.tables, rng) for share in (0.0, 0.25, 0.5, 1.0)}
+        for table in discrete_tables()
+    }
+    for name, by_share in reuse.items():
+        print(f"{name}: " + "; ".join(f"{share:.0%} reused: {found}" for share, found in by_share.items()))
     seconds, shares = hash_seconds(), hash_shares()
     print(f"fingerprints, CPU seconds: {seconds}\nfingerprints, share of fit: {shares}")
     model = one_model()
@@ -214,6 +278,8 @@ def main() -> None:
             "largest_failures": worst,
             "failures": levels,
             "power": powers,
+            "equal_rows_repetitions": arguments.tables,
+            "equal_rows": reuse,
             "one_model": model,
             "hash_cpu_seconds": seconds,
             "hash_share_of_fit": shares,

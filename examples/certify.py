@@ -4,8 +4,8 @@
     python examples/certify.py --data FOLDER      # RetinaMNIST, from the folder that holds retinamnist.npz
 
 The rows are split in three: `train` fits, `val` chooses how many members vote, `cal` certifies and does nothing else.
-The verdict is on the floor that was wanted beforehand; what a higher floor would need is asked as well, which is a
-question and no second certificate.
+Only the floor that was fixed beforehand is certified. The second call of `certify` merely shows what a higher floor
+would need.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
 
     print(f"1. Fit on {len(splits.train)} rows, {len(splits.val)} choose the prefix of the vote\n")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WorstClassWarning)  # what they tell of is in the certificate
+        warnings.simplefilter("ignore", WorstClassWarning)  # the certificate says the same
         booster.fit(splits.train.X, splits.train.y, splits.val.X, splits.val.y)
     print(training_certificate(booster))
 
@@ -70,7 +70,7 @@ def main() -> None:
     print(f"\n3. These rows would prove a floor of {best:.0%}. What would {higher:.0%} need?\n")
     print(certify(booster, splits.cal.X, splits.cal.y, delta=DELTA, require=higher))
 
-    print("\n4. Rows that were trained on prove nothing, and are told apart\n")
+    print("\n4. Rows that trained the model prove nothing, and are refused\n")
     try:
         certify(booster, splits.train.X, splits.train.y, require=floor)
     except DataError as refused:

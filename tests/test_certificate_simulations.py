@@ -15,8 +15,7 @@ import pytest
 from scipy import stats
 
 from worstclass.certificates.binomial import p_value, upper_limit
-from worstclass.certificates.held_out import certify
-from worstclass.certificates.multiple import step_down, step_up
+from worstclass.certificates.held_out import certify, hochberg
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "certificates.py"
 spec = importlib.util.spec_from_file_location("certificates_benchmark", FILE)
@@ -89,7 +88,7 @@ def pairs(n, rule, floor, delta):
     return rule(np.stack(np.meshgrid(p, p, indexing="ij"), axis=-1), delta)
 
 
-@pytest.mark.parametrize("rule", [step_up, step_down])
+@pytest.mark.parametrize("rule", [hochberg, simulation.holm])
 @pytest.mark.parametrize(("n", "floor"), [(5, 0.5), (14, 0.8), (25, 0.8)])
 def test_no_pair_of_true_errors_breaks_the_level(rule, n, floor):
     proven = pairs(n, rule, floor, DELTA)
@@ -100,11 +99,11 @@ def test_no_pair_of_true_errors_breaks_the_level(rule, n, floor):
         misses = np.array([one, other]) >= 1 - floor
         worst = max(worst, float(chance[(proven & misses).any(axis=-1)].sum()))
     assert worst <= DELTA + 1e-12
-    assert worst > 0.01 or rule is step_down  # the most that few rows can use; Holm's rule proves nothing there
+    assert worst > 0.01 or rule is not hochberg  # the most that few rows can use; Holm's rule proves nothing there
 
 
 def test_for_two_classes_the_used_rule_exhausts_simes_and_holm_does_not():
-    up, down = (pairs(100, rule, 0.8, DELTA).sum() for rule in (step_up, step_down))
+    up, down = (pairs(100, rule, 0.8, DELTA).sum() for rule in (hochberg, simulation.holm))
     assert up > down
 
 
@@ -142,3 +141,37 @@ class Oracle:
 
     def predict(self, X):
         return X[:, 0]
+
+
+# --- equal rows: reuse told from coincidence
+
+
+QUICK = [table for table in simulation.discrete_tables() if table.n_values == 81 and table.n_seen <= 300]
+QUICK += [simulation.Table(10_000, 1_000, 300)]
+#: with so many rows, independent ones are hardly ever undecided
+ENOUGH = [(81, 300, 300), (81, 1_000, 1_000), (1_024, 300, 300), (1_024, 1_000, 300), (10_000, 1_000, 300)]
+
+
+def is_enough(table):
+    return table.zipf == 0 and (table.n_values, table.n_seen, table.n_new) in ENOUGH
+
+
+@pytest.mark.parametrize("table", QUICK, ids=lambda table: table.name)
+def test_equal_rows_are_judged_at_the_stated_error_rates(table):
+    rng = np.random.default_rng(0)
+    independent = table.verdicts(0.0, 50, rng)
+    assert independent.get("reused", 0) <= 1 / 50  # at a level of 0.001, two of 50 once in 800 simulations
+    assert not is_enough(table) or independent.get("undecided", 0) <= 0.16
+    assert set(table.verdicts(1.0, 20, rng)) <= {"reused", "undecided"}
+    assert table.verdicts(0.5, 30, rng).get("chance", 0) <= stats.binom.ppf(1 - 1e-4, 30, 0.03) / 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", simulation.discrete_tables(), ids=lambda table: table.name)
+def test_equal_rows_are_judged_at_the_stated_error_rates_in_many_repetitions(table):
+    rng = np.random.default_rng(1)
+    independent = table.verdicts(0.0, 1_000, rng)
+    assert independent.get("reused", 0) <= stats.binom.ppf(1 - 1e-6, 1_000, 0.001) / 1_000
+    assert not is_enough(table) or independent.get("undecided", 0) <= 0.08
+    assert set(table.verdicts(1.0, 200, rng)) <= {"reused", "undecided"}
+    assert table.verdicts(0.5, 1_000, rng).get("chance", 0) <= 0.05

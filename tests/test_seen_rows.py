@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -14,13 +13,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 from worstclass import TorchLearner, WorstClassBooster
 from worstclass.boosting.oco import InstanceBooster
-from worstclass.data.equal_rows import judge_equal_rows
 from worstclass.data.seen_rows import (
     CHUNK_BYTES,
     MOST_DENSE_COLUMNS,
@@ -382,65 +379,3 @@ def test_the_chance_of_an_equal_row_is_the_share_of_seen_rows_with_an_equal_row(
     seen = np.array([[0.0], [0.0], [0.0], [1.0], [2.0], [2.0], [3.0], [4.0]])  # 5 of 8 have one
     found = checked(np.array([[0.0], [7.0], [8.0], [9.0]]), seen)
     assert (found.n_equal, found.n_expected, found.verdict) == (1, 4 * 5 / 8, "chance")
-
-
-# --- the policy, in simulation
-
-
-def verdicts(n_values, n_seen, n_new, share, repeats, skew=0.0):
-    """Count the verdicts on tables of some different rows, a share of the new rows being seen ones."""
-    rng = np.random.default_rng(0)
-    chances = 1 / np.arange(1, n_values + 1) ** skew
-    chances /= chances.sum()
-    values = row_hashes(np.arange(n_values)[:, None])
-    counts = Counter()
-    for _ in range(repeats):
-        seen = rng.choice(values, n_seen, p=chances)
-        reused = rng.choice(seen, round(share * n_new), replace=False)
-        new = np.concatenate([reused, rng.choice(values, n_new - len(reused), p=chances)])
-        counts[judge_equal_rows(new, seen)[2]] += 1
-    return {verdict: count / repeats for verdict, count in counts.items()}
-
-
-#: different rows, seen rows, new rows, skew; and whether the rows are enough to tell
-TABLES = [
-    (81, 300, 300, 0.0, True),
-    (81, 100, 100, 0.0, False),
-    (81, 60, 30, 0.0, False),
-    (81, 1_000, 300, 0.0, False),
-    (81, 3_000, 300, 0.0, False),
-    (81, 1_000, 1_000, 0.0, True),
-    (81, 300, 300, 1.0, False),
-    (1_024, 300, 300, 0.0, True),
-    (1_024, 1_000, 300, 0.0, True),
-    (10_000, 1_000, 300, 0.0, True),
-    (10_000, 300, 1_000, 0.0, True),
-    (100_000, 1_000, 300, 1.0, True),
-]
-
-
-@pytest.mark.parametrize(("n_values", "n_seen", "n_new", "skew", "enough"), TABLES)
-def test_independent_rows_are_hardly_ever_called_reused(n_values, n_seen, n_new, skew, enough):
-    found = verdicts(n_values, n_seen, n_new, 0, 60, skew)
-    assert found.get("reused", 0) <= 1 / 60  # at a level of 0.001, two of 60 once in 560 simulations
-    assert not enough or found.get("undecided", 0) <= 0.1
-
-
-@pytest.mark.parametrize(("n_values", "n_seen", "n_new", "skew", "enough"), TABLES)
-def test_reuse_of_all_rows_is_never_accepted_and_of_half_hardly_ever(n_values, n_seen, n_new, skew, enough):
-    if n_new <= n_seen:
-        assert set(verdicts(n_values, n_seen, n_new, 1, 20, skew)) <= {"reused", "undecided"}
-    if n_new <= 2 * n_seen:
-        found = verdicts(n_values, n_seen, n_new, 0.5, 40, skew)
-        assert found.get("chance", 0) <= stats.binom.ppf(1 - 1e-4, 40, 0.03) / 40
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n_values", "n_seen", "n_new", "skew", "enough"), TABLES)
-def test_the_error_rates_of_the_policy_in_many_repetitions(n_values, n_seen, n_new, skew, enough):
-    found = verdicts(n_values, n_seen, n_new, 0, 1_000, skew)
-    assert found.get("reused", 0) <= stats.binom.ppf(1 - 1e-6, 1_000, 0.001) / 1_000
-    assert not enough or found.get("undecided", 0) <= 0.05
-    if n_new <= 2 * n_seen:
-        found = verdicts(n_values, n_seen, n_new, 0.5, 1_000, skew)
-        assert found.get("chance", 0) <= 0.04

@@ -1,4 +1,4 @@
-"""The binomial distribution, asked exactly: upper limits of an error rate, p-values, and rows that would be enough.
+"""Exact binomial statistics: upper limits of an error rate, p-values, and the number of rows that would be enough.
 
 A class has ``total`` rows of which ``wrong`` are wrong; its rows are independent and its true error rate is fixed.
 """
@@ -18,8 +18,8 @@ from worstclass._typing import FloatArray
 def upper_limit(wrong: npt.ArrayLike, total: npt.ArrayLike, level: float) -> FloatArray:
     """Return the Clopper-Pearson upper limit: the error rate exceeds it with a probability of at most ``level``.
 
-    It is the rate at which ``wrong`` errors or fewer have the probability ``level``: ``1 - level^(1/total)`` without an
-    error, and 1 where every row is wrong or there is none.
+    It is the rate at which ``wrong`` or fewer errors have the probability ``level``: ``1 - level^(1/total)`` without an
+    error, and 1 if every row is wrong or there is none.
 
     Examples
     --------
@@ -31,9 +31,9 @@ def upper_limit(wrong: npt.ArrayLike, total: npt.ArrayLike, level: float) -> Flo
 
 
 def p_value(wrong: npt.ArrayLike, total: npt.ArrayLike, rate: npt.ArrayLike) -> FloatArray:
-    """Return the probability of ``wrong`` errors or fewer where the true error is ``rate``.
+    """Return the probability of ``wrong`` or fewer errors if the true error is ``rate``.
 
-    A larger true error makes few errors rarer, so this is the p-value of "the error is ``rate`` or more".
+    It falls as the true error grows, so it is the p-value of "the error is ``rate`` or more".
 
     Examples
     --------
@@ -45,7 +45,7 @@ def p_value(wrong: npt.ArrayLike, total: npt.ArrayLike, rate: npt.ArrayLike) -> 
 
 
 def rows_at_least(wrong: int, total: int, rate: Fraction, level: float) -> int:
-    """Return how many more rows, all of them right, would bring the p-value to ``level`` or below.
+    """Return how many more rows, all of them right, bring the p-value to ``level`` or below.
 
     Examples
     --------
@@ -56,10 +56,10 @@ def rows_at_least(wrong: int, total: int, rate: Fraction, level: float) -> int:
 
 
 def rows_if_rate_stays(wrong: int, total: int, rate: Fraction, level: float) -> int | None:
-    """Return how many more rows would bring the p-value to ``level`` if the share of errors stays, rounded up to rows.
+    """Return how many more rows bring the p-value to ``level`` at the observed error rate.
 
-    So many are enough; now and then, since errors come in whole rows, somewhat fewer would be. None where no number is
-    enough, because the share observed is ``rate`` or more, or because there is no row yet.
+    The number of errors is rounded up, so slightly fewer rows may be enough. None if no number is enough, because the
+    observed rate is ``rate`` or more, or if there is no row yet.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def rows_if_rate_stays(wrong: int, total: int, rate: Fraction, level: float) -> 
     def proven(errors: int, n: int) -> bool:
         return bool(p_value(errors, n, float(rate)) <= level)
 
-    def most_rows(errors: int) -> int:  # for which the share, rounded up, gives so many errors
+    def most_rows(errors: int) -> int:  # the most rows for which the observed rate gives so many errors
         return errors * total // wrong
 
     errors = _least(lambda e: proven(e, most_rows(e)), wrong)
@@ -83,7 +83,7 @@ def rows_if_rate_stays(wrong: int, total: int, rate: Fraction, level: float) -> 
 
 
 def _least(holds: Callable[[int], bool], start: int) -> int:
-    """Return the least number from ``start`` on for which something holds that then holds for all larger ones."""
+    """Return the smallest number from ``start`` on for which a monotone condition holds."""
     step = 1
     while not holds(start + step - 1):
         step *= 2

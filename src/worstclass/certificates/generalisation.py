@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from worstclass._checks import check_delta, check_positive
 from worstclass._text import text_table
@@ -130,22 +129,14 @@ def generalisation_bound(
         if not fits or not ((array >= 0) & (array <= most)).all():
             allowed = f"{'a rate in [0, 1]' if most == 1 else 'a number of at least 0'}, or one for each class"
             raise ParameterError(name, OWNER, allowed=allowed, got=value)
-    names = range(len(rows)) if class_names is None else class_names
+    names = map(str, range(len(rows)) if class_names is None else class_names)
+    error = np.broadcast_to(np.asarray(errors, dtype=np.float64), rows.shape)
+    complexity = 2 * np.asarray(C, dtype=np.float64) / np.sqrt(rows)
+    deviation = 3 * np.sqrt(math.log(2 * len(rows) / delta) / (2 * rows))
+    bound = (2 if vote else 1) * (error + complexity + deviation)
+    columns: Any = zip(names, *(x.tolist() for x in (rows, error, complexity, deviation, bound)), strict=True)
     grounds = f"Holds if C was known before the rows were seen (C = {np.unique(C).tolist()})."
-    bounds = _class_bounds(names, rows, errors, C, delta / len(rows), 2 if vote else 1)
-    return GeneralisationBound(bounds, float(delta), grounds)
-
-
-def _class_bounds(
-    names: Sequence[Any], n_rows: IntArray, errors: npt.ArrayLike, C: npt.ArrayLike, delta: float, factor: int
-) -> tuple[ClassBound, ...]:
-    """Return the bounds, each of which fails with a probability of at most ``delta``."""
-    error = np.broadcast_to(np.asarray(errors, dtype=np.float64), n_rows.shape)
-    complexity = 2 * np.asarray(C, dtype=np.float64) / np.sqrt(n_rows)
-    deviation = 3 * np.sqrt(math.log(2 / delta) / (2 * n_rows))
-    columns = (n_rows, error, complexity, deviation, factor * (error + complexity + deviation))
-    rows = zip(map(str, names), *(column.tolist() for column in columns), strict=True)
-    return tuple(ClassBound(*row) for row in rows)
+    return GeneralisationBound(tuple(ClassBound(*values) for values in columns), float(delta), grounds)
 
 
 def mlp_generalisation_bound(
@@ -186,15 +177,18 @@ def mlp_generalisation_bound(
     K, depth = labels.n_classes, len(layers[0])
     C = K * 2.0**exponent * B * (math.sqrt(2 * depth * math.log(2)) + 1) / margin
     errors = np.mean([_margin_errors(member.probabilities(inputs), labels.index, margin) for member in members], axis=0)
-    # for all powers of two at once: the shares of delta add up to delta
-    each = delta / K / (1.5 * (abs(exponent) + 1) * (abs(exponent) + 2))
+    # the bound is taken for all powers of two at once: these shares of delta add up to delta
+    share = delta / (1.5 * (abs(exponent) + 1) * (abs(exponent) + 2))
+    names = booster.classes_.tolist()
+    bound = generalisation_bound(
+        errors.tolist(), labels.totals.tolist(), C=C.tolist(), delta=share, vote=True, class_names=names
+    )
     grounds = (
         f"Vote of {len(members)} networks of {depth} layers, product of norms at most 2^{exponent}; Golowich, Rakhlin "
         f"and Shamir (2018), Theorem 1. 'error' is the members' mean margin error at {margin:g}; a vote errs at most "
         "twice as often as its members on average."
     )
-    bounds = _class_bounds(booster.classes_.tolist(), labels.totals, errors, C, each, factor=2)
-    return GeneralisationBound(bounds, float(delta), grounds)
+    return replace(bound, delta=float(delta), grounds=grounds)
 
 
 def _not_an_mlp(got: Any) -> ParameterError:

@@ -31,10 +31,10 @@ NONE, CHANCE, UNDECIDED, REUSED, UNKNOWN = "none", "chance", "undecided", "reuse
 HANDFUL = 0.01
 #: share of repeated rows from which new rows count as a sample of a discrete table
 MANY_REPEATS = 0.1
-#: random divisions; reuse is found where none of them shares as much, by either statistic
-DRAWS = 1_999
+#: random divisions; reuse is found where none of them shares as much, by either statistic. The first few are a screen
+SCREENING, DRAWS = 99, 1_999
 #: values whose division is tried; of more, these are a random part
-MOST_VALUES = 1_000
+MOST_VALUES = 500
 #: level of each of the two tests of "half of the rows were used before"
 HALF_LEVEL = 0.01
 #: rows per value from which the second of them can be used
@@ -92,11 +92,14 @@ def _shares_too_much(in_new: IntArray, in_seen: IntArray) -> bool:
     sizes = total[kept]
     colours = np.append(sizes, total.sum() - sizes.sum())
     rng = np.random.default_rng(0)
-    drawn = rng.multivariate_hypergeometric(colours, n, size=DRAWS, method="marginals")[:, :-1]
-    both = np.vstack([in_new[kept], drawn])
-    equal = np.where(both < sizes, both, 0).sum(axis=1)
-    evenness = (both * (sizes - both) / sizes).sum(axis=1)
-    return bool((equal[1:] < equal[0]).all() or (evenness[1:] < evenness[0] - 1e-9).all())
+    for draws in (SCREENING, DRAWS):
+        drawn = rng.multivariate_hypergeometric(colours, n, size=draws, method="marginals")[:, :-1]
+        both = np.vstack([in_new[kept], drawn])
+        equal = np.where(both < sizes, both, 0).sum(axis=1)
+        evenness = (both * (sizes - both) / sizes).sum(axis=1)
+        if (equal[1:] >= equal[0]).any() and (evenness[1:] >= evenness[0] - 1e-9).any():
+            return False
+    return True
 
 
 def _less_than_half(n_equal: int, in_new: IntArray, in_seen: IntArray) -> bool:

@@ -46,7 +46,7 @@ _MISSING = b"missing"
 
 
 def row_hashes(X: Any, *, read_items: bool = False) -> Hashes | None:
-    """Return the fingerprint of each row, shape (n,); None where the rows cannot be read as numbers and text.
+    """Return the fingerprint of each row, shape (n,); None if the rows cannot be read as numbers and text.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def row_hashes(X: Any, *, read_items: bool = False) -> Hashes | None:
 
 
 def which_seen(hashes: Hashes, seen: Hashes) -> npt.NDArray[np.bool_]:
-    """Tell of each fingerprint whether it is among the sorted ones of ``seen``."""
+    """Return for each fingerprint whether it is among the sorted ones of ``seen``."""
     if len(seen) == 0:
         return np.zeros(len(hashes), dtype=np.bool_)
     places = np.minimum(np.searchsorted(seen, hashes), len(seen) - 1)
@@ -112,7 +112,7 @@ class SeenRows:
         )
 
     def also(self, other: SeenRows) -> SeenRows:
-        """Return the rows of both records; rows that both hold in the same role are kept once."""
+        """Return the rows of both records; a part that the other record contains is kept once."""
         both = {name: _joined([getattr(self, name), getattr(other, name)]) for name in ROLES}
         return SeenRows(**both, complete=self.complete and other.complete)
 
@@ -334,7 +334,7 @@ def _bytes(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _value_bytes(value: Any) -> bytes:
-    """Tell a number from its text, in a column that has both."""
+    """Return different bytes for a number and its text, in a column that has both."""
     if isinstance(value, numbers.Real | np.bool_):
         return b"number" + _canonical(np.array([value], dtype=np.float64)).tobytes()
     return b"text" + (value if isinstance(value, bytes) else str(value).encode())
