@@ -45,7 +45,7 @@ def written(folder) -> dict:
 def test_a_grid_writes_the_model_at_the_theta_it_chose(iris, capsys):
     assert run([*IRIS, "--candidates", "0.9,0.5,0.7", "--seed", "3"]) == 0
     shown = capsys.readouterr().out
-    assert "theta 0.9: ended, 3 of 3 rounds, worst-class validation error" in shown
+    assert "theta 0.9: feasible, 3 of 3 rounds, worst-class validation error" in shown
     assert "a certificate must rest on others" in shown
     values = written(iris)
     assert [row["theta"] for row in values["candidates"]] == [0.5, 0.7, 0.9]
@@ -88,7 +88,7 @@ def test_an_interrupted_search_writes_the_best_so_far(iris, capsys, monkeypatch)
     assert "INTERRUPTED: this is the best so far" in capsys.readouterr().out
     values = written(iris)
     assert values["interrupted"]
-    assert [row["rounds"] for row in values["candidates"]] == [2, 2]
+    assert [(row["theta"], row["rounds"]) for row in values["candidates"]] == [(0.9, 2)]
     model = load_model(iris / "model")
     assert (model.theta, len(model.estimators_)) == (values["theta"], 2)
 
@@ -121,10 +121,10 @@ def test_a_goal_that_cannot_be_met_ends_with_1_and_the_nearest_floors(twins, cap
     shown = capsys.readouterr().out
     assert "Classes that block:" in shown
     assert "Nearest feasible floors:" in shown
-    assert "theta 0.8: ended" in shown  # the goal, and then floors by class
-    assert re.search(r"theta left 0\.\d+, other 0\.8, right 0\.\d+: ended", shown)
+    assert "theta 0.8: infeasible" in shown  # the goal, and then floors by class
+    assert re.search(r"theta left 0\.\d+, other 0\.8, right 0\.\d+: (in)?feasible", shown)
     nearest = written(twins)["nearest"]
-    blocking = {row["label"] for row in nearest["blocking"]}
+    blocking = set(nearest["blocking"])
     assert blocking
     assert blocking <= {"left", "right"}
     model = load_model(twins / "model")
@@ -160,9 +160,9 @@ def test_a_named_data_set_is_cut_where_it_has_no_validation_rows(tmp_path, monke
     few = ["--gamma", "0.0995", "--lr", "0.01", "--max-test-rows", "500", "--val-share", "0.3", "--out", "model"]
     assert run([*arguments, *few, "--budget", "epochs=40"]) == 0
     values = written(tmp_path)
-    assert values["chosen_by"] == "150 validation rows, cut off the rows given for training"
+    assert values["chosen_by"] == "150 rows held out of the training rows"
     assert values["settings"]["budget"] == "epochs=40"
-    assert all(row["passes"] <= 40 for row in values["candidates"])
+    assert all(row["epochs"] <= 40 for row in values["candidates"])
 
 
 @pytest.mark.parametrize(
