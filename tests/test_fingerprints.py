@@ -18,7 +18,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 from worstclass import TorchLearner, WorstClassBooster, load_model, save_model
 from worstclass.boosting.oco import InstanceBooster
 from worstclass.data.seen_rows import CHUNK_BYTES, MOST_DENSE_COLUMNS, row_hashes, seen_hashes, which_seen
-from worstclass.exceptions import ModelFormatError, WorstClassError
+from worstclass.exceptions import WorstClassError
 
 NUMBERS = np.array([[1.5, -2.0, 0.1], [0.0, 3.0, 1e-3], [7.0, np.pi, 1e30]])
 
@@ -244,21 +244,14 @@ def test_a_booster_of_a_data_set_knows_nothing_of_its_rows():
     assert booster.fit(Squares(), np.arange(6) % 2).row_hashes_ is None
 
 
-def test_fingerprints_are_saved_with_the_model_and_mapped_when_it_is_loaded(blobs, tmp_path):
+def test_fingerprints_are_saved_with_the_model(blobs, tmp_path):
     X, y = blobs
     booster = WorstClassBooster(DecisionTreeClassifier(), 0.5, n_rounds=2, gamma=0.4995, random_state=0).fit(X, y)
     folder = save_model(booster, tmp_path / "model")
     again = load_model(folder)
     np.testing.assert_array_equal(again.row_hashes_, booster.row_hashes_)
-    assert isinstance(again.row_hashes_.base, np.memmap)
-    save_model(again, folder)  # in its own place, while it is mapped
+    save_model(again, folder)  # in its own place
     np.testing.assert_array_equal(load_model(folder).row_hashes_, booster.row_hashes_)
-
-    (folder / "row-hashes.npy").unlink()  # a model may be given away without them
-    without = load_model(folder)
-    assert without.row_hashes_ is None
-    save_model(without, folder)
-    assert not (folder / "row-hashes.npy").exists()
 
 
 def test_no_fingerprints_of_an_older_model_stay_behind(blobs, tmp_path):
@@ -267,16 +260,3 @@ def test_no_fingerprints_of_an_older_model_stay_behind(blobs, tmp_path):
     save_model(booster, tmp_path)
     booster.row_hashes_ = None
     assert load_model(save_model(booster, tmp_path)).row_hashes_ is None
-
-
-@pytest.mark.parametrize("damage", ["not numpy", "another type", "cut off"])
-def test_a_damaged_file_of_fingerprints_is_told(damage, blobs, tmp_path):
-    X, y = blobs
-    booster = WorstClassBooster(DecisionTreeClassifier(), 0.5, n_rounds=2, gamma=0.4995, random_state=0).fit(X, y)
-    file = save_model(booster, tmp_path) / "row-hashes.npy"
-    if damage == "another type":
-        np.save(file, np.zeros((2, 2)))
-    else:
-        file.write_bytes(b"nothing" if damage == "not numpy" else file.read_bytes()[:-9])
-    with pytest.raises(ModelFormatError, match="row-hashes"):
-        load_model(tmp_path)
