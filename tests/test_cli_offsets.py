@@ -72,7 +72,7 @@ def test_fit_with_offsets_is_fit_and_then_offsets_on_the_validation_part(place, 
     assert model.validation_report_.worst_error < model.validation_report_before_.worst_error
 
     assert command("offsets", "model", "train.csv", *VALIDATION, "--out", "later")[0] == 0
-    assert (place / "later" / "offsets.json").read_bytes() == (place / "at-once" / "offsets.json").read_bytes()
+    assert (place / "later" / "model.json").read_bytes() == (place / "at-once" / "model.json").read_bytes()
 
     # everything is counted with the offsets, and what the vote had is kept
     result = RunResult.read(place / "at-once")

@@ -367,8 +367,8 @@ class TestSameBytes:
         save_model(model, tmp_path / "model")
         np.save(tmp_path / "X.npy", FRESH[0])
         code = (
-            "import sys, json, numpy, worstclass; folder = sys.argv[1]; "
-            "model = worstclass.load_model(folder + '/model'); print(json.dumps(model.predict(numpy.load(folder + '/X.npy')).tolist()))"
+            "import sys, json, numpy, worstclass; folder = sys.argv[1]; X = numpy.load(folder + '/X.npy'); "
+            "print(json.dumps(worstclass.load_model(folder + '/model').predict(X).tolist()))"
         )
         done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
         assert json.loads(done.stdout) == model.predict(FRESH[0]).tolist()

@@ -186,18 +186,14 @@ class Writer:
 
     def _members(self, members: Sequence[Any]) -> Any:
         """Write one file a member; one member is in memory at a time."""
-        suffixes = set()
+        suffix = "safetensors" if isinstance(members[0].state, dict) else "skops"
+        (self.folder / "members").mkdir()
         for number, member in enumerate(members, start=1):
-            state = member.state
-            suffix = "safetensors" if isinstance(state, dict) else "skops"
             file = member_file(self.folder, number, suffix)
-            file.parent.mkdir(exist_ok=True)
-            (write_weights if suffix == "safetensors" else write_sklearn)(state, file)
-            suffixes.add(suffix)
+            (write_weights if suffix == "safetensors" else write_sklearn)(member.state, file)
             if isinstance(source := getattr(member, "weights", None), StoredWeights):
                 self.moved.append((source, file))
-        assert len(suffixes) == 1, "one learner makes members of one kind"
-        return {"$members": len(members), "suffix": suffixes.pop()}
+        return {"$members": len(members), "suffix": suffix}
 
     def _model(self, value: Any, name: str | int) -> Any:
         self.moved += self._write_model(value, model_folder(self.folder, name))
@@ -206,7 +202,7 @@ class Writer:
     def _not_storable(self, value: Any, where: str) -> Any:
         if self._in_params and not isinstance(value, WeakLearner):
             named = value if hasattr(value, "__qualname__") else type(value)
-            return self.encode(NotStored(f"{named.__module__}:{named.__qualname__}"), where)
+            return self.encode(NotStored(f"{getattr(named, '__module__', '')}:{named.__qualname__}"), where)
         hint = f"{where} cannot be stored without a pickle."
         raise ParameterError("model", "save_model", allowed="made of values that can be stored", got=value, hint=hint)
 
