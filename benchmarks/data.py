@@ -64,9 +64,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     results: dict = {"augmentation": augmentation()}
-    print(
-        f"an epoch with crop and flip takes {results['augmentation']['ratio']:.3f} times a plain one (goal: at most 1.10)"
-    )
+    ratio = results["augmentation"]["ratio"]
+    print(f"an epoch with crop and flip takes {ratio:.3f} times a plain one (goal: at most 1.10)")
     if arguments.data is not None:
         results["loading"] = loading(arguments.data)
         rows, first, again = (results["loading"][name] for name in ("rows", "first", "again"))
