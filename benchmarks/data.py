@@ -1,11 +1,11 @@
-"""What data cost: augmentation beside plain passes, and loading a set again beside loading it the first time.
+"""What augmentation and loading cost: epochs with and without augmentation, and the first and second load of a set.
 
     python benchmarks/data.py --json docs/results/data.json [--data FOLDER]
 
-Augmentation: passes over 35,000 images of 3 x 32 x 32 with the small network, without and with crop and flip, taking
-turns in one process; the ratio of the shortest is told, which other work on the machine disturbed least. Loading: CPU
-seconds of `load_dataset("fashion-mnist")` the first time, when the official files are read and a decoded copy is
-written, and the second; with --data only, the folder that holds the set.
+Augmentation: epochs over 35,000 images of 3 x 32 x 32 with the small network, without and with crop and flip in turns;
+the shortest of each are compared, since other work on the machine disturbed them least. Loading: CPU seconds of
+`load_dataset("fashion-mnist")` the first time, when the official files are read and a decoded copy is written, and the
+second time; needs --data, the folder that holds the set.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from worstclass.learners.base import Verdict
 N_IMAGES, SHAPE, N_CLASSES, TURNS = 35_000, (3, 32, 32), 10, 5
 
 
-def pass_seconds(augment: str, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the CPU seconds of one pass of training, its evaluation included, as in a round."""
+def epoch_seconds(augment: str, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the CPU seconds of one epoch of training and its evaluation."""
     training = TorchLearner("cnn-small", augment=augment).bind(X, y, N_CLASSES, seed=0)
     started = time.process_time()
     training.train(np.ones(len(y)), lambda done: Verdict.DONE, seed=0)
@@ -38,8 +38,8 @@ def augmentation() -> dict:
     rng = np.random.default_rng(0)
     X = rng.integers(0, 256, (N_IMAGES, *SHAPE), dtype=np.uint8)
     y = np.arange(N_IMAGES) % N_CLASSES
-    pass_seconds("none", X[:2048], y[:2048])  # the first call of everything
-    turns = [(pass_seconds("none", X, y), pass_seconds("crop-flip", X, y)) for _ in range(TURNS)]
+    epoch_seconds("none", X[:2048], y[:2048])  # the first call of everything
+    turns = [(epoch_seconds("none", X, y), epoch_seconds("crop-flip", X, y)) for _ in range(TURNS)]
     plain, augmented = (min(column) for column in zip(*turns, strict=True))
     return {"turns": turns, "plain": plain, "augmented": augmented, "ratio": augmented / plain}
 
@@ -64,9 +64,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     results: dict = {"augmentation": augmentation()}
-    print(
-        f"a pass with crop and flip takes {results['augmentation']['ratio']:.3f} times a plain one (goal: at most 1.10)"
-    )
+    ratio = results["augmentation"]["ratio"]
+    print(f"an epoch with crop and flip takes {ratio:.3f} times a plain one (goal: at most 1.10)")
     if arguments.data is not None:
         results["loading"] = loading(arguments.data)
         rows, first, again = (results["loading"][name] for name in ("rows", "first", "again"))

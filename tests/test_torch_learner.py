@@ -383,6 +383,17 @@ class TestTables:
         with pytest.raises(DataError, match=r"'size' holds numbers in the training rows, and text here"):
             model.predict(X.assign(size="large"))
 
+    @pytest.mark.parametrize("strange", ["x", np.nan], ids=["text", "missing"])
+    def test_a_model_of_arrays_takes_data_frames_of_numbers_only(self, strange, blobs):
+        X, y = blobs
+        model = fitted(learner(), X, y)
+        frame = pd.DataFrame(X)
+        np.testing.assert_array_equal(model.predict(frame), model.predict(X))
+        frame = frame.astype(object)
+        frame.iloc[0, 0] = strange
+        with pytest.raises(DataError, match="as the model was trained on an array of numbers"):
+            model.predict(frame)
+
     def test_unknown_values_are_ignored(self):
         X, y = self.rows()
         model = fitted(learner(), X, y)

@@ -108,9 +108,9 @@ def is_npy_folder(path: Path) -> bool:
 def _names_by_split(arrays: Arrays) -> dict[str, tuple[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for name in arrays.names:
-        told = _role(name)
-        if told is not None:
-            split, role = told
+        place = _role(name)
+        if place is not None:
+            split, role = place
             if role in found.setdefault(split, {}):
                 raise DatasetError(f"{arrays.where} has two arrays for the same: {found[split][role]!r} and {name!r}.")
             found[split][role] = name

@@ -1,4 +1,4 @@
-"""Map-style torch data sets as X: told apart and asked for their labels without importing torch."""
+"""Map-style torch data sets as X: recognised, and their labels read, without importing torch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_map_dataset(X: Any) -> bool:
     if isinstance(X, torch.utils.data.IterableDataset) or not hasattr(X, "__len__"):
         raise DataError(
             f"X must be a map-style data set, with a length and items by index. Got {type(X).__name__}. "
-            "Every pass needs the same rows in known places; load the stream into a map-style Dataset."
+            "Every epoch needs the same rows in known places; load the stream into a map-style Dataset."
         )
     return True
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils import check_array
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset
 
@@ -184,7 +185,9 @@ class TorchEncoder(Encoder):
 
     def encode(self, X: Any) -> TorchInputs:
         """Return X as inputs, after a look at its shape."""
-        if self.table is not None and not is_map_dataset(X):
+        if hasattr(X, "iloc") and self.table is None:
+            X = _numbers_of(X)
+        elif self.table is not None and not is_map_dataset(X):
             X = self.table.transform(X)
         inputs = as_inputs(X, self.num_workers)
         if len(inputs) and inputs.row_shape != self.row_shape:
@@ -233,6 +236,16 @@ def as_inputs(X: Any, num_workers: int = 0) -> TorchInputs:
         return DatasetInputs(X, num_workers)
     tensor = X.detach() if isinstance(X, Tensor) else torch.from_numpy(_torch_ready(np.asarray(X)))
     return TensorInputs(tensor.float() if tensor.dtype in (torch.float64, torch.float16) else tensor)
+
+
+def _numbers_of(frame: Any) -> Any:
+    """Return a data frame as an array, for a model that was trained on arrays."""
+    try:
+        return check_array(frame, dtype=np.float32, input_name="X")
+    except ValueError as error:
+        raise DataError(
+            f"X must hold numbers in every cell, as the model was trained on an array of numbers. {error}"
+        ) from None
 
 
 def _refuse_changing_rows(dataset: Any) -> None:
