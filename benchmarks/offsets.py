@@ -2,6 +2,7 @@
 
     python benchmarks/offsets.py --json docs/results/offsets.json --part solver
     python benchmarks/offsets.py --json docs/results/offsets.json --part tables
+    python benchmarks/offsets.py --json docs/results/offsets-search.json --part search
     python benchmarks/offsets.py --json docs/results/offsets.json --part boosters
     python benchmarks/offsets.py --json docs/results/offsets.json --part fashion --data FOLDER
 
@@ -12,6 +13,10 @@ one process.
 **tables**: bundled and generated data with rare classes, 2 to 40 of them, and several classifiers: worst-class error on
 test rows without and with offsets that five folds of the training rows chose, by default and by counts alone
 (`slack=None`). The default was chosen on other tables, drawn with seeds from 100 on, whose test rows were many.
+
+**search**: the exact solver beside the short search (smoothed descent, then line search along one class at a time) on
+generated problems of 2 to 40 classes with up to 50 rows of the most common class for one of the rarest, and on bundled
+tables. Offsets are chosen on out-of-fold scores; the errors of both on test rows are compared pairwise.
 
 **boosters**: few and more members, with offsets on the shares of their votes and on their mean probabilities, tuned on
 a quarter of the rows: worst-class error on test rows.
@@ -46,7 +51,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from worstclass import TorchLearner, WorstClassBooster, WorstClassOffsets, class_report, load_dataset, make_splits
+from worstclass.data.labels import training_labels
+from worstclass.data.splits import Part
 from worstclass.experiments.run import Provenance
+from worstclass.floors import Floors
+from worstclass.wrappers.cross_validation import make_folds, out_of_fold
+from worstclass.wrappers.offset_search import OffsetProblem as Rows
+from worstclass.wrappers.offset_search import find_offsets
 from worstclass.wrappers.scores import class_scores
 from worstclass.wrappers.search.problem import OffsetProblem
 from worstclass.wrappers.search.solve import best_offsets
@@ -256,6 +267,124 @@ TABLES_CELLS = [
 ]
 
 
+# the search: exact solver beside smoothed descent and line search
+
+#: rows that train and choose, by number of classes
+SEARCH_ROWS = {2: 400, 3: 500, 5: 800, 8: 1500, 10: 2000, 20: 3000, 40: 5000}
+#: rows of the most common class for each row of the rarest, by seed
+SEARCH_RATIOS = (5, 20, 50)
+SEARCH_FOLDS = 4
+SEARCH_CLASSIFIERS = {
+    "logistic": CLASSIFIERS["logistic"],
+    "forest": RandomForestClassifier(60, min_samples_leaf=3, random_state=0),
+    "boosted-trees": HistGradientBoostingClassifier(max_iter=20, max_leaf_nodes=8, random_state=0),
+}
+
+
+def search_rows(data: str, seed: int) -> tuple[Part, Part]:
+    """Return training rows, imbalanced where they are generated, and test rows, balanced where they are generated."""
+    bundled = {"breast-cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
+    if data in bundled:
+        splits = make_splits(*bundled[data](return_X_y=True), test=0.5, seed=seed)
+        return splits.train, splits.test
+    K = int(data.removeprefix("generated-"))
+    ratio = SEARCH_RATIOS[seed % len(SEARCH_RATIOS)]
+    share = ratio ** -(np.arange(K) / (K - 1))
+    sizes = np.maximum((SEARCH_ROWS[K] * share / share.sum()).round().astype(int), SEARCH_FOLDS)
+    n_test = max(1000, 25_000 // K)
+    X, y = make_classification(
+        round(K * (sizes.max() + n_test) * 1.05),
+        20,
+        n_informative=4 + K // 5,
+        n_redundant=2,
+        n_classes=K,
+        n_clusters_per_class=1,
+        class_sep=1.0,
+        flip_y=0.01,
+        random_state=seed,
+    )
+    own = [np.flatnonzero(y == k) for k in range(K)]
+    train = np.concatenate([rows[:size] for rows, size in zip(own, sizes, strict=True)])
+    test = np.concatenate([rows[size : size + n_test] for rows, size in zip(own, sizes, strict=True)])
+    return Part(X[train], y[train]), Part(X[test], y[test])
+
+
+def search_cell(data: str, classifier: str, seed: int) -> dict[str, Any]:
+    """Choose offsets out of fold by both ways, for the worst class and for floors; count on test rows."""
+    train, test = search_rows(data, seed)
+    labels = training_labels(train.X, train.y)
+    folds = make_folds(SEARCH_FOLDS, train.X, labels, seed, owner="benchmark")
+    estimator = SEARCH_CLASSIFIERS[classifier]
+    held_out, _ = out_of_fold(estimator, train.X, labels, folds, "log-proba", {})
+    scores, target = held_out
+    fitted = clone(estimator).fit(train.X, train.y)
+    judged = Rows(scores, target), Rows(class_scores(fitted, test.X, "log-proba"), test.y)
+    exact, exact_seconds = timed(lambda: best_offsets(scores, target, None, 0.0 if labels.n_classes == 2 else 1.0))
+    short, short_seconds = timed(lambda: find_offsets(scores, target))
+    # floors that offsets can meet, three points below the best common one
+    floors = Floors.from_theta(round(max(0.0, 1 - (exact.least or 0.0) - 0.03), 3), labels.classes)
+    quota = floors.vote_quota(labels.totals)
+    with_floors = {
+        "exact": best_offsets(scores, target, quota).offsets,
+        "short": find_offsets(scores, target, quota),
+    }
+    return {
+        "n_classes": labels.n_classes,
+        "rows": {"train": len(train), "least_train": int(labels.totals.min()), "test": len(test)},
+        "least": exact.least,
+        "zero": compared(judged, np.zeros(labels.n_classes)),
+        "exact": {**compared(judged, exact.offsets), "seconds": exact_seconds},
+        "short": {**compared(judged, short), "seconds": short_seconds},
+        "floor": floors.as_floats()[0],
+        **{f"{way}_floors": compared(judged, found, floors) for way, found in with_floors.items()},
+    }
+
+
+def compared(judged: tuple[Rows, Rows], offsets: np.ndarray, floors: Floors | None = None) -> dict[str, float]:
+    """Return errors on the rows that chose and on test rows; with floors, the largest shortfall in place of errors."""
+    found: dict[str, float] = {}
+    for name, rows in zip(("choosing", "test"), judged, strict=True):
+        totals = np.bincount(rows.target)
+        quota = None if floors is None else floors.vote_quota(totals)
+        merit = Rows(rows.scores, rows.target, quota).merit(offsets)
+        found |= {name: merit.worst, f"{name}_plain": merit.wrong / len(rows.target)}
+    return found
+
+
+SEARCH_CELLS = [
+    {"data": data, "classifier": classifier, "seed": seed}
+    for data in (*(f"generated-{K}" for K in SEARCH_ROWS), "breast-cancer", "wine", "digits")
+    for classifier in SEARCH_CLASSIFIERS
+    for seed in range(10)
+]
+
+
+def search_summary(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return paired differences, short minus exact, in points of the worst-class test error, with standard errors."""
+    rows = []
+    for data, classifier in itertools.product(
+        dict.fromkeys(cell["data"] for cell in cells), (*SEARCH_CLASSIFIERS, "all")
+    ):
+        own = [cell for cell in cells if cell["data"] == data and classifier in (cell["classifier"], "all")]
+        if len(own) < 2:
+            continue
+        means = {f"{way}_test": mean(cell[way]["test"] for cell in own) for way in ("zero", "exact", "short")}
+        differences = {}
+        for suffix, key in (("", "test"), ("", "test_plain"), ("_floors", "test"), ("_floors", "test_plain")):
+            paired = [100 * (cell[f"short{suffix}"][key] - cell[f"exact{suffix}"][key]) for cell in own]
+            differences[f"{key}{suffix}"] = {
+                "points": mean(paired),
+                "standard_error": float(np.std(paired, ddof=1) / len(paired) ** 0.5),
+            }
+        more = {f"{way}_seconds": mean(cell[way]["seconds"] for cell in own) for way in ("exact", "short")}
+        more["choosing_floors_points"] = mean(
+            100 * (cell["short_floors"]["choosing"] - cell["exact_floors"]["choosing"]) for cell in own
+        )
+        more["choosing_points"] = mean(100 * (cell["short"]["choosing"] - cell["least"]) for cell in own)
+        rows.append({"data": data, "classifier": classifier, "cells": len(own), **means, **differences, **more})
+    return rows
+
+
 # boosters
 
 LEARNERS: dict[str, Callable[[], Any]] = {
@@ -362,7 +491,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def summary(record: dict[str, Any]) -> dict[str, Any]:
     """Sum the cells up: by size for the solver, by table and by classifier, and by model."""
-    told: dict[str, Any] = {}
+    told: dict[str, Any] = {"search": search_summary(record["search"])} if "search" in record else {}
     solver = record.get("solver", [])
     for key in sorted({(cell["n_classes"], cell["n_rows"]) for cell in solver}):
         own = [cell for cell in solver if (cell["n_classes"], cell["n_rows"]) == key]
@@ -447,6 +576,7 @@ def mean(values: Any) -> float:
 PARTS: dict[str, tuple[list[dict[str, Any]], Callable[..., dict[str, Any]]]] = {
     "solver": (SOLVER_CELLS, solver_cell),
     "tables": (TABLES_CELLS, tables_cell),
+    "search": (SEARCH_CELLS, search_cell),
     "boosters": (BOOSTERS_CELLS, boosters_cell),
     "fashion": (FASHION_CELLS, fashion_cell),
 }
