@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._text import percent, text_table
 from worstclass._typing import IntArray
 from worstclass.exceptions import DataError
 from worstclass.floors import Floors
@@ -82,6 +83,35 @@ SELECTION: Mapping[str, Callable[[ClassCounts], float]] = {
     "worst": lambda counts: counts.worst_error,
     "average": lambda counts: counts.plain_error,
 }
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A class that misses its floor: its rows, those right, and how many more would have to be right."""
+
+    label: Any
+    floor: float
+    correct: int
+    total: int
+    rows_short: int
+
+    @property
+    def error(self) -> float:
+        """Error rate of the class."""
+        return (self.total - self.correct) / self.total
+
+    @classmethod
+    def of_vote(cls, counts: ClassCounts, labels: Sequence[Any], floors: Floors) -> tuple[Shortfall, ...]:
+        """Return the classes whose error is not below ``1 - theta``, in their order; absent classes are left out."""
+        short = floors.vote_quota(counts.total) - counts.correct
+        return tuple(
+            cls(labels[k], float(floors.theta[k]), int(counts.correct[k]), int(counts.total[k]), int(short[k]))
+            for k in np.flatnonzero((short > 0) & (counts.total > 0)).tolist()
+        )
+
+    def __str__(self) -> str:
+        limit = f"must be below {1 - self.floor:.1%}"
+        return f"{self.label!r} (error {self.error:.1%}, {limit}, {self.rows_short} of {self.total} rows short)"
 
 
 @dataclass(frozen=True)
@@ -194,11 +224,9 @@ class ClassReport:
 
     def __str__(self) -> str:
         self._worst()
-        width = max(5, *(len(row.name) for row in self.rows))
         with_floor = any(row.floor is not None for row in self.rows)
-        head = f"{'class':<{width}}  {'error':>7}  {'wrong':>7}  {'rows':>7}"
-        lines = [head + ("    floor  met" if with_floor else "")]
-        lines += [_line(row, width, with_floor) for row in self.rows]
+        head = ["class", "error", "wrong", "rows", *(["floor", "met"] if with_floor else [])]
+        lines = text_table(head, [_cells(row, with_floor) for row in self.rows], left=(0, 5))
         summary = (
             f"worst {self.worst_error:.1%} ({self.worst_class}), "
             f"class mean {self.class_mean_error:.1%}, all rows {self.plain_error:.1%}"
@@ -324,12 +352,8 @@ def _worst_first(row: ClassRow) -> tuple[bool, float]:
     return row.total == 0, 0.0 if row.error is None else -row.error
 
 
-def _line(row: ClassRow, width: int, with_floor: bool) -> str:
-    if row.error is None:
-        line = f"{row.name:<{width}}  {'absent':>7}  {'-':>7}  {0:>7}"
-    else:
-        line = f"{row.name:<{width}}  {row.error:>7.1%}  {row.total - row.correct:>7}  {row.total:>7}"
-    if not with_floor:
-        return line
+def _cells(row: ClassRow, with_floor: bool) -> list[str]:
+    wrong = "-" if row.error is None else str(row.total - row.correct)
+    cells = [row.name, percent(row.error, absent="absent"), wrong, str(row.total)]
     met = {True: "yes", False: "NO", None: "-"}[row.meets_floor]
-    return f"{line}  {row.floor:>7.1%}  {met}"
+    return [*cells, percent(row.floor), met] if with_floor else cells

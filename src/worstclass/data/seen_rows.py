@@ -1,6 +1,7 @@
-"""Fingerprints of rows: 64 bits each, by which a row that was trained on is known again.
+"""Rows that a model has seen: their fingerprints, one record on every fitted estimator, and one policy.
 
-A row's fingerprint is the BLAKE2b digest (8 bytes) of its canonical bytes:
+``check_unseen`` is the policy: rows that a model was trained on, or that chose something, prove nothing about it. A row
+is recognised by its fingerprint, the BLAKE2b digest (8 bytes) of its canonical bytes:
 
 - **Numbers** become little-endian float32, in C order; -0 becomes 0, and every NaN the same NaN. So a row is the same
   as float64, float32 or whole numbers, as an array, a tensor or a data frame, flat or in the shape of an image. Two
@@ -11,22 +12,24 @@ A row's fingerprint is the BLAKE2b digest (8 bytes) of its canonical bytes:
   values of their entries other than 0, and are then not the same as dense ones.
 - Labels are no part of it, nor are the names of columns: the order of the columns counts.
 
-Of n calibration rows and m training rows, a pair of different rows shares a fingerprint with a probability of at most
-n m / 2^64: one in a billion for 10,000 and a million.
+Of n new rows and m seen rows, two different ones share a fingerprint with a probability of at most n m / 2^64: one in a
+billion for 10,000 and a million. Equal rows need not be the same row: ``equal_rows`` tells coincidence from reuse.
 """
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from worstclass.data.equal_rows import CHANCE, REUSED, UNDECIDED, UNKNOWN, judge_equal_rows
 from worstclass.data.map_style import is_map_dataset
+from worstclass.exceptions import DataError
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -34,9 +37,6 @@ Hashes = npt.NDArray[np.uint64]
 MOST_DENSE_COLUMNS = 8_192
 #: bytes that are made canonical at a time
 CHUNK_BYTES = 1 << 24
-
-#: share of the rows that may be copies by chance, as in many tables
-SOME_COPIES = 0.1
 
 #: what rows can have been used for
 ROLES = ("training", "validation", "calibration")
@@ -98,18 +98,6 @@ def which_seen(hashes: Hashes, seen: Hashes) -> npt.NDArray[np.bool_]:
     return np.asarray(seen[places] == hashes, dtype=np.bool_)
 
 
-def is_reuse(n_shared: int | None, n_rows: int) -> bool:
-    """Tell rows that were used again from the few copies that any table may hold."""
-    return n_shared is not None and n_shared > SOME_COPIES * n_rows
-
-
-def n_shared(X: Any, X_other: Any) -> int | None:
-    """Count the rows of the second that are among the first too; None where rows cannot be hashed."""
-    seen = seen_hashes(X)
-    hashes = None if seen is None else row_hashes(X_other, read_items=True)
-    return None if seen is None or hashes is None else int(which_seen(hashes, seen).sum())
-
-
 @dataclass(frozen=True, eq=False)
 class SeenRows:
     """Fingerprints of the rows that a model has seen, by what they were used for.
@@ -139,14 +127,131 @@ class SeenRows:
         )
 
     def also(self, other: SeenRows) -> SeenRows:
-        """Return the rows of both records."""
-        both = {name: _joined(getattr(self, name), getattr(other, name)) for name in ROLES}
+        """Return the rows of both records; rows that both hold in the same role are kept once."""
+        both = {name: _joined([getattr(self, name), getattr(other, name)]) for name in ROLES}
         return SeenRows(**both, complete=self.complete and other.complete)
 
+    def rows_of(self, roles: Iterable[str] = ROLES) -> Hashes:
+        """Return the fingerprints of all rows in some roles, sorted; rows with several roles once."""
+        joined = _joined([getattr(self, role) for role in roles])
+        return np.empty(0, dtype=np.uint64) if joined is None else joined
 
-def _joined(first: Hashes | None, second: Hashes | None) -> Hashes | None:
-    known = [hashes for hashes in (first, second) if hashes is not None]
-    return np.sort(np.concatenate(known)) if known else None
+
+@dataclass(frozen=True)
+class RowOverlap:
+    """How many of some rows equal rows that a model has seen, and what was made of it.
+
+    Attributes
+    ----------
+    n_rows : the rows.
+    n_equal : rows that equal a seen row; None where that is unknown.
+    n_expected : rows of which this is expected by chance; None likewise.
+    n_repeated : rows that are copies of another of these rows; None where they cannot be hashed.
+    verdict : ``"none"`` (no equal rows), ``"chance"`` (chance explains them), ``"undecided"`` (chance or reuse),
+        ``"reused"`` or ``"unknown"`` (nothing is known about the seen rows, or the rows cannot be hashed).
+    allowed : whether the rows were undecided and the user allowed them.
+    """
+
+    n_rows: int
+    n_equal: int | None = None
+    n_expected: float | None = None
+    n_repeated: int | None = None
+    verdict: str = UNKNOWN
+    allowed: bool = False
+
+    def __str__(self) -> str:
+        if self.n_equal is None:
+            return "Seen rows: unknown, so it was not checked whether the model has seen any of these rows."
+        counted = f"Seen rows: {self.n_equal} of {self.n_rows} rows equal a row that the model has seen"
+        if not self.n_equal:
+            return f"{counted}."
+        counted += f", about {self.n_expected:.0f} expected by chance"
+        if self.verdict == CHANCE:
+            return f"{counted}."
+        flagged = "; the user allowed equal rows (allow_equal_rows)" if self.allowed else ""
+        return f"{counted}: {self.verdict}{flagged}."
+
+
+def check_unseen(
+    X: Any,
+    seen: SeenRows | None,
+    *,
+    roles: Iterable[str] = ROLES,
+    owner: str,
+    allow_equal_rows: bool = False,
+) -> RowOverlap:
+    """Refuse rows that were used before.
+
+    Equal rows are no proof of reuse: in a table of few columns with few values, independent rows are equal by chance.
+    ``worstclass.data.equal_rows`` says how the two are told apart, and docs/theory.md with which error rates.
+
+    Parameters
+    ----------
+    X : the rows, in a form that ``row_hashes`` reads.
+    seen : the record of the model, its ``seen_rows_``; None where it has none.
+    roles : the roles in which rows must not have been used: a part of ``ROLES``.
+    owner : the function that needs unseen rows, for the message.
+    allow_equal_rows : accept rows of which it cannot be decided. Rows that were clearly used before are refused all the
+        same.
+
+    Raises
+    ------
+    DataError : where rows were used before, or where that cannot be decided and is not allowed.
+
+    Examples
+    --------
+    >>> rows = np.arange(40.0).reshape(20, 2)
+    >>> check_unseen(rows[15:], SeenRows.of(rows[:15]), owner="certify").verdict
+    'none'
+    >>> check_unseen(rows, SeenRows.of(rows), owner="certify")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    worstclass.exceptions.DataError: certify needs rows that the model has not seen. Of the 20 rows, 20 equal rows...
+    """
+    hashes = row_hashes(X, read_items=seen is not None)
+    if hashes is None:
+        return RowOverlap(n_rows=len(X))
+    counts = {"n_rows": len(hashes), "n_repeated": len(hashes) - len(np.unique(hashes))}
+    if seen is None:
+        return RowOverlap(**counts)
+    n_equal, n_expected, verdict = judge_equal_rows(hashes, seen.rows_of(roles))
+    found = RowOverlap(**counts, n_equal=n_equal, n_expected=n_expected, verdict=verdict)
+    if verdict == REUSED or (verdict == UNDECIDED and not allow_equal_rows):
+        raise DataError(_refusal(found, owner))
+    if verdict == UNDECIDED:
+        return replace(found, allowed=True)
+    return found if seen.complete else RowOverlap(**counts)
+
+
+def _refusal(found: RowOverlap, owner: str) -> str:
+    counted = (
+        f"{owner} needs rows that the model has not seen. Of the {found.n_rows} rows, {found.n_equal} equal rows that "
+        f"trained the model or chose something for it; about {found.n_expected:.0f} would by chance."
+    )
+    if found.verdict == REUSED:
+        return f"{counted} Pass rows that were used for nothing else. To count errors on any rows, use evaluate."
+    return (
+        f"{counted} Whether these rows were used before cannot be decided. If you know that they were not, pass "
+        "allow_equal_rows=True (--allow-equal-rows); the result records it."
+    )
+
+
+def _joined(parts: Iterable[Hashes | None]) -> Hashes | None:
+    """Join sorted fingerprints. A part that another one contains is the same rows, in another role or record."""
+    joined: Hashes | None = None
+    for part in parts:
+        if part is None or (joined is not None and _contains(joined, part)):
+            continue
+        keep = joined is not None and not _contains(part, joined)
+        joined = np.sort(np.concatenate([joined, part])) if keep and joined is not None else part
+    return joined
+
+
+def _contains(hashes: Hashes, part: Hashes) -> bool:
+    """Tell whether each fingerprint of a part occurs at least as often in others; both are sorted."""
+    values, counts = np.unique(part, return_counts=True)
+    found = np.searchsorted(hashes, values, "right") - np.searchsorted(hashes, values, "left")
+    return bool((found >= counts).all())
 
 
 def _dataset_hashes(dataset: Any, read_items: bool) -> Hashes | None:

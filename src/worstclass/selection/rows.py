@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from worstclass.data.labels import Labels, known_labels, training_labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import is_reuse, n_shared
+from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import make_splits, take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning
 
@@ -59,14 +59,10 @@ def separate(X: Any, y: Any, X_val: Any, y_val: Any, *, val_share: float, seed: 
             raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
         chooses = known_labels(X_val, y_val, labels.classes)
         _require_every_class(chooses, "Add rows of them to X_val, or set a larger share apart.")
-        n_reused = n_shared(X, X_val)
-        if is_reuse(n_reused, len(chooses.index)):
-            message = (
-                f"{n_reused} of the {len(chooses.index)} validation rows are training rows too. Errors there say "
-                "little of those on other rows, and favour floors that are met on the training rows alone. Pass rows "
-                "that are not trained on."
-            )
-            warnings.warn(message, ReusedRowsWarning, stacklevel=3)
+        try:
+            check_unseen(X_val, SeenRows.of(X), owner=OWNER)
+        except DataError as reused:
+            warnings.warn(str(reused), ReusedRowsWarning, stacklevel=3)
         return Rows(X, y, X_val, y_val, labels.classes, len(labels.index), len(chooses.index), split=False)
     if isinstance(val_share, bool) or not isinstance(val_share, int | float | np.number) or not 0 < val_share < 1:
         raise ParameterError("val_share", OWNER, allowed="a share in (0, 1)", got=val_share)

@@ -41,9 +41,7 @@ from worstclass.floors import Floors, shortest_floor
 from worstclass.learners.base import Member
 from worstclass.learners.sklearn_learner import SklearnEncoder, SklearnLearner, SklearnMember
 from worstclass.wrappers.abstention import AbstainingClassifier
-from worstclass.wrappers.abstention_card import AbstentionCard
 from worstclass.wrappers.offsets import WorstClassOffsets
-from worstclass.wrappers.offsets_card import OffsetsCard
 
 if TYPE_CHECKING:
     from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs
@@ -153,10 +151,6 @@ def save_model(model: Model, path: str | Path) -> Path:
     _write_json(staging / "history.json", records)
     if booster.row_hashes_ is not None:
         np.save(staging / "row-hashes.npy", booster.row_hashes_, allow_pickle=False)
-    if isinstance(answering, WorstClassOffsets):
-        _write_card(staging, OFFSETS, OffsetsCard.of(answering), answering.row_hashes_)
-    if isinstance(model, AbstainingClassifier):
-        _write_card(staging, ABSTENTION, AbstentionCard.of(model), model.row_hashes_)
     _write_json(staging / "model.json", _card(booster, store).model_dump())
     _replace_model(folder, staging)
     return folder
@@ -202,10 +196,6 @@ def load_model(
         booster.training_rows_known_ = False
     booster._report()
     model: Model = booster
-    if (folder / OFFSETS).exists():
-        model = _validated(OffsetsCard, folder / OFFSETS).restored(model, _hashes_beside(folder / OFFSETS))
-    if (folder / ABSTENTION).exists():
-        model = _validated(AbstentionCard, folder / ABSTENTION).restored(model, _hashes_beside(folder / ABSTENTION))
     return model
 
 
