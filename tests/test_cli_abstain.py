@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
+from worstclass.abstention import RiskCertificate, RiskReport
 
 from worstclass import (
     AbstainingClassifier,
@@ -20,7 +21,6 @@ from worstclass import (
     load_model,
     save_model,
 )
-from worstclass.abstention import RiskCertificate, RiskReport
 from worstclass.cli.app import run
 
 
