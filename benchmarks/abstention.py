@@ -1,15 +1,18 @@
-"""Does the promise of an abstaining classifier hold, how much does it answer, and which thresholds answer more?
+"""Does the promise of an abstaining classifier hold, and how much does it answer?
 
     python benchmarks/abstention.py --part levels --json docs/results/abstention.json
     python benchmarks/abstention.py --part power --json docs/results/abstention.json
     python benchmarks/abstention.py --part tables --json docs/results/abstention.json
 
 "levels" and "power" are simulations with known truths: how often a row is wrong is set for every class and margin, so
-that the true risk of every rule is known. Each repetition draws rows, finds a rule with the function that
-`AbstainingClassifier` uses, and asks whether a rule called proven breaks its promise ("levels": at delta = 0.05 that
+the true risk of every threshold is known. Each repetition draws rows, finds a threshold with the function that
+`AbstainingClassifier` uses, and checks whether a proven threshold breaks its promise ("levels": at delta = 0.05 that
 may happen in at most 5% of the repetitions), or how often one is proven and how much it answers ("power").
 `tests/test_abstention_simulations.py` runs the same functions with fewer repetitions. "tables" runs classifiers on
-tables. The file keeps what the other parts wrote to it.
+tables. The file keeps the results of the other parts.
+
+The figures in docs/results/abstention.json were made with 0.1.0, which also had a threshold of its own for each answer
+("by-answer").
 """
 
 from __future__ import annotations
@@ -42,15 +45,22 @@ from worstclass import (
 from worstclass._typing import FloatArray
 from worstclass.exceptions import WorstClassWarning
 from worstclass.experiments.run import Provenance
-from worstclass.wrappers.division import divide
-from worstclass.wrappers.rules import THRESHOLDS, Found, Judged, common_path, count_along, find_rule, p_values
+from worstclass.wrappers.abstention_rules import (
+    JudgedAnswers,
+    ThresholdChoice,
+    candidate_thresholds,
+    count_along,
+    divide,
+    find_threshold,
+    p_values,
+)
 
 DELTA = 0.05
 REPETITIONS = 10_000
 PROVING = 0.8
 #: levels of the margin in a truth
 LEVELS = 10
-Finder = Callable[[Judged, Judged, FloatArray, float], Found]
+Finder = Callable[[JudgedAnswers, JudgedAnswers, FloatArray, float], ThresholdChoice]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,64 +82,60 @@ class Truth:
         """Number of classes."""
         return len(self.errors)
 
-    def draw(self, rng: np.random.Generator) -> tuple[Judged, Judged]:
+    def draw(self, rng: np.random.Generator) -> tuple[JudgedAnswers, JudgedAnswers]:
         """Draw rows, and divide them into those that choose and those that prove."""
         target = np.repeat(np.arange(self.n_classes), self.n_rows)
         level = rng.integers(0, LEVELS, len(target))
         wrong = rng.random(len(target)) < self.errors[target, level]
         answer = np.where(wrong, (target + rng.integers(1, self.n_classes, len(target))) % self.n_classes, target)
-        rows = Judged(target, answer, level if self.ties else level + rng.random(len(target)))
+        rows = JudgedAnswers(target, answer, level if self.ties else level + rng.random(len(target)))
         proves = divide(target, PROVING, None)
         return rows.take(np.flatnonzero(~proves)), rows.take(np.flatnonzero(proves))
 
-    def wrong_and_answered(self, rule: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the true shares of each class that a rule answers wrongly, and that it answers."""
+    def wrong_and_answered(self, threshold: float) -> tuple[FloatArray, FloatArray]:
+        """Return the true shares of each class that a threshold answers wrongly, and that it answers."""
         levels = np.arange(LEVELS)
-        above = levels > rule[:, None] if self.ties else np.clip(levels + 1 - rule[:, None], 0, 1)  # (answer, level)
-        by_others = (above.sum(axis=0) - above) / (self.n_classes - 1)
-        wrong = (self.errors * by_others).mean(axis=1)
-        return wrong, wrong + ((1 - self.errors) * above).mean(axis=1)
+        above = levels > threshold if self.ties else np.clip(levels + 1 - threshold, 0, 1)
+        return (self.errors * above).mean(axis=1), np.full(self.n_classes, above.mean())
 
-    def is_broken(self, rule: FloatArray) -> bool:
-        """Tell whether the true risk of some class is at its limit or above; a risk without an answer is no risk."""
-        wrong, answered = self.wrong_and_answered(rule)
+    def is_broken(self, threshold: float) -> bool:
+        """Tell whether the true risk of some class is at its limit or above; without an answer there is no risk."""
+        wrong, answered = self.wrong_and_answered(threshold)
         return bool(((answered > 0) & (wrong >= self.limits * answered - 1e-12)).any())
 
     def best_coverage(self) -> float:
-        """Return the largest mean coverage of a rule with a common threshold that keeps the promise."""
-        rules = [np.full(self.n_classes, t) for t in (-np.inf, *np.linspace(0, LEVELS, 1001))]
-        kept = [self.wrong_and_answered(rule)[1].mean() for rule in rules if not self.is_broken(rule)]
-        return float(max(kept, default=0.0))
+        """Return the largest coverage of a threshold that keeps the promise."""
+        thresholds = (-np.inf, *np.linspace(0, LEVELS, 1001))
+        return max(
+            (float(self.wrong_and_answered(t)[1].mean()) for t in thresholds if not self.is_broken(t)), default=0
+        )
 
 
-def used(thresholds: str) -> Finder:
-    """Return the procedure that is used."""
-    return lambda choosing, proving, limits, delta: find_rule(choosing, proving, limits, delta, thresholds)
-
-
-def any_that_passes(choosing: Judged, proving: Judged, limits: FloatArray, delta: float) -> Found:
-    """Take the freest rule that passes its test, in no order: no promise; it shows that the check can fail."""
-    path = common_path(choosing, len(limits))
-    passed = np.flatnonzero(p_values(count_along(proving, path), limits) <= delta)
-    return Found(path[passed[-1] if len(passed) else 0], len(passed) > 0)
+def any_that_passes(
+    choosing: JudgedAnswers, proving: JudgedAnswers, limits: FloatArray, delta: float
+) -> ThresholdChoice:
+    """Take the smallest threshold that passes its test, in no order: no promise; it shows that the check can fail."""
+    thresholds = candidate_thresholds(choosing)
+    passed = np.flatnonzero(p_values(count_along(proving, thresholds, len(limits)), limits) <= delta)
+    return ThresholdChoice(float(thresholds[passed[-1] if len(passed) else 0]), len(passed) > 0)
 
 
 def broken_promises(case: Truth, finder: Finder, repetitions: int, rng: np.random.Generator) -> dict[str, float]:
-    """Return the share of the repetitions in which a proven rule breaks its promise, and in which one is proven."""
+    """Return the shares of repetitions in which a proven threshold breaks its promise, and in which one is proven."""
     broken = proven = 0
     for _ in range(repetitions):
         found = finder(*case.draw(rng), case.limits, DELTA)
         proven += found.proven
-        broken += found.proven and case.is_broken(found.rule)
+        broken += found.proven and case.is_broken(found.threshold)
     return {"broken": broken / repetitions, "proven": proven / repetitions}
 
 
-def answers(case: Truth, thresholds: str, repetitions: int, rng: np.random.Generator) -> dict[str, float]:
-    """Return how often a rule is proven, and how much is answered in the mean, 0 where none is."""
+def answers(case: Truth, repetitions: int, rng: np.random.Generator) -> dict[str, float]:
+    """Return how often a threshold is proven, and how much is answered in the mean, 0 where none is."""
     coverage = []
     for _ in range(repetitions):
-        found = find_rule(*case.draw(rng), case.limits, DELTA, thresholds)
-        coverage.append(case.wrong_and_answered(found.rule)[1].mean() if found.proven else 0.0)
+        found = find_threshold(*case.draw(rng), case.limits, DELTA)
+        coverage.append(case.wrong_and_answered(found.threshold)[1].mean() if found.proven else 0.0)
     return {
         "proven": float(np.mean(np.array(coverage) > 0)),
         "coverage": float(np.mean(coverage)),
@@ -146,12 +152,12 @@ def one_class(name: str, n_classes: int, n_rows: int, limit: float, errors: Floa
 
 
 def flat(n_classes: int, n_rows: int, limit: float, *, ties: bool = True) -> Truth:
-    """Make a truth in which one class is at its limit whatever the rule: every proof is false."""
+    """Make a truth in which one class is at its limit whatever the threshold: every proof is false."""
     return one_class("at it under every rule", n_classes, n_rows, limit, np.full(LEVELS, limit), ties=ties)
 
 
 def trap(n_classes: int, n_rows: int, limit: float, *, ties: bool = True) -> Truth:
-    """Make a truth in which strict rules are safe; at one place the risk comes to the limit, and it stays there."""
+    """Make a truth in which strict thresholds are safe; at one place the risk reaches the limit, and it stays there."""
     safe = int(1 / limit) - 1
     errors = np.zeros(LEVELS)
     errors[: LEVELS - safe] = limit
@@ -160,7 +166,7 @@ def trap(n_classes: int, n_rows: int, limit: float, *, ties: bool = True) -> Tru
 
 
 def overconfident(n_classes: int, n_rows: int, limit: float) -> Truth:
-    """Make a truth in which the strictest and the freest rules break the promise, and those between keep it."""
+    """Make a truth in which the strictest and the freest thresholds break the promise, and those between keep it."""
     errors = np.zeros(LEVELS)
     errors[-1] = limit + 0.01
     errors[: LEVELS // 2] = 1.9 * limit
@@ -168,7 +174,7 @@ def overconfident(n_classes: int, n_rows: int, limit: float) -> Truth:
 
 
 def tiny() -> Truth:
-    """Make ten classes of 6 to 1,000 rows, of which one of 7 rows is at a limit of a half under every rule."""
+    """Make ten classes of 6 to 1,000 rows, of which one of 7 rows is at a limit of a half under every threshold."""
     n_rows = (7, 6, 6, 8, 20, 20, 60, 60, 200, 1000)
     return Truth(
         "K = 10, 6 to 1000 rows, limit 0.5, one of 7 rows at it", flat(10, 0, 0.5).errors, n_rows, np.full(10, 0.5)
@@ -233,10 +239,10 @@ def coverage_on_tables(n_splits: int) -> list[dict[str, Any]]:
     rows = []
     for name, X, y, classifier, held_out, limits in tables():
         parts = [make_splits(X, y, cal=held_out, test=0.2, seed=seed) for seed in range(n_splits)]
-        plain = {way: {"thresholds": way} for way in THRESHOLDS}
+        plain: dict[str, dict[str, str]] = {"common": {}}
         if isinstance(classifier, WorstClassBooster):
-            plain["common, lead of the vote"] = {"thresholds": "common", "margin": "own"}
-        moved = {f"{way}, offsets inside": {"thresholds": way} for way in THRESHOLDS}
+            plain["common, lead of the vote"] = {"margin": "own"}
+        moved: dict[str, dict[str, str]] = {"common, offsets inside": {}}
         for inside, ways in ((classifier, plain), (WorstClassOffsets(classifier, cv=3), moved)):
             fitted = [_fitted(inside, part) for part in parts]
             for (way, options), limit in itertools.product(ways.items(), limits):
@@ -271,7 +277,7 @@ def _answered(inside: Any, part: Splits, limit: Any, options: dict[str, str]) ->
 def all_levels(repetitions: int) -> dict[str, Any]:
     """Return how often promises are broken, for all truths; a tenth of the repetitions for 100 classes."""
     rng = np.random.default_rng(0)
-    finders = {**{name: used(name) for name in THRESHOLDS}, "no promise: any that passes": any_that_passes}
+    finders: dict[str, Finder] = {"common": find_threshold, "no promise: any that passes": any_that_passes}
     levels: dict[str, Any] = {}
     for case in truths():
         n = repetitions // (10 if case.n_classes == 100 else 1)
@@ -284,13 +290,12 @@ def all_levels(repetitions: int) -> dict[str, Any]:
 
 
 def all_powers(repetitions: int) -> dict[str, Any]:
-    """Return how often a rule is proven and how much is answered, with a tenth of the repetitions; fewer if K = 100."""
+    """Return how often a threshold is proven and how much is answered, with a tenth of the repetitions or less."""
     rng = np.random.default_rng(0)
     powers: dict[str, Any] = {}
     for case in power_cases():
         n = repetitions // (200 if case.n_classes == 100 else 10)
-        powers[case.name] = {name: answers(case, name, n, rng) for name in THRESHOLDS}
-        powers[case.name]["repetitions"] = n
+        powers[case.name] = {"common": answers(case, n, rng), "repetitions": n}
         print(f"{case.name}: {powers[case.name]}", flush=True)
     return {"power": powers}
 

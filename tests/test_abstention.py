@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import warnings
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pandas as pd
@@ -29,9 +28,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch.utils.data import TensorDataset
-from worstclass.abstention import ClassRisk, RiskCertificate, RiskReport
 
 from worstclass import AbstainingClassifier, TorchLearner, WorstClassBooster, WorstClassOffsets, certify
+from worstclass.data.seen_rows import RowOverlap
 from worstclass.exceptions import (
     DataError,
     ParameterError,
@@ -41,20 +40,21 @@ from worstclass.exceptions import (
     UnmetBoundWarning,
     WorstClassWarning,
 )
-from worstclass.wrappers.division import divide
-from worstclass.wrappers.margins import abstain_value, answers_and_margins, with_abstentions
-from worstclass.wrappers.risk_certificate import certificate_of
-from worstclass.wrappers.rules import (
-    Counts,
-    Judged,
-    common_path,
+from worstclass.wrappers.abstention_rules import (
+    JudgedAnswers,
+    RiskCounts,
+    abstain_value,
+    candidate_thresholds,
     count_along,
-    find_rule,
-    first_rule,
+    divide,
+    find_threshold,
+    first_tested,
     last_proven,
     p_values,
-    path_by_answer,
+    with_abstentions,
 )
+from worstclass.wrappers.risk_report import ClassRisk, RiskCertificate, RiskReport
+from worstclass.wrappers.scores import answers_and_margins
 
 
 class Told(ClassifierMixin, BaseEstimator):
@@ -83,7 +83,7 @@ class Told(ClassifierMixin, BaseEstimator):
 def judged(*rows):
     """Make rows from (class, answer, margin)."""
     target, answer, margin = zip(*rows, strict=True)
-    return Judged(np.array(target), np.array(answer), np.array(margin, dtype=float))
+    return JudgedAnswers(np.array(target), np.array(answer), np.array(margin, dtype=float))
 
 
 def told(*groups):
@@ -97,58 +97,27 @@ def by_name(report):
     return {row.name: row for row in report.classes}
 
 
-# --- rules and paths
+# --- thresholds
 
 
 ROWS = judged((0, 0, 3), (0, 0, 2), (0, 1, 1), (1, 1, 2), (1, 0, 2), (1, 1, 0))
 
 
-def test_a_common_path_by_hand():
-    path = common_path(ROWS, 2)
-    assert path.tolist() == [[3, 3], [2, 2], [1, 1], [0, 0], [-np.inf, -np.inf]]
-    counts = count_along(ROWS, path)
+def test_thresholds_and_counts_by_hand():
+    thresholds = candidate_thresholds(ROWS)
+    assert thresholds.tolist() == [3, 2, 1, 0, -np.inf]
+    counts = count_along(ROWS, thresholds, 2)
     # a margin must exceed the threshold: nothing exceeds 3, and of class 1 a row at 0 is answered at the end only
     assert counts.answered.tolist() == [[0, 0], [1, 0], [2, 2], [3, 2], [3, 3]]
     assert counts.wrong.tolist() == [[0, 0], [0, 0], [0, 1], [1, 1], [1, 1]]
 
 
-def test_a_common_path_of_many_margins_takes_some_of_them_evenly():
-    rows = Judged(np.zeros(5000, dtype=int), np.zeros(5000, dtype=int), np.arange(5000.0))
-    path = common_path(rows, 2)
-    assert len(path) == 501
-    assert (path[:-1].max(), path[:-1].min(), path[-1, 0]) == (4999, 0, -np.inf)
-    assert set(np.diff(path[:-1, 0])) == {-10, -11}
-
-
-def test_a_path_by_answer_raises_the_threshold_that_costs_least():
-    # class 0 is wrong twice: as 1 at margin 4, above three rows of class 1, and as 2 at margin 1, above none of class 2
-    rows = judged((0, 1, 4), (0, 2, 1), (1, 1, 1), (1, 1, 2), (1, 1, 3), (1, 1, 9), (2, 2, 2), (2, 2, 3), (0, 0, 5))
-    path = path_by_answer(rows, np.full(3, 0.2))
-    assert path[-3:].tolist() == [[-np.inf, 4, 1], [-np.inf, -np.inf, 1], [-np.inf] * 3]
-    # then all classes are free of errors; the strict end answers ever less, at last nothing
-    assert path[0].tolist() == [5, 9, 3]
-    assert len(path) == 3 + 20
-
-
-def test_a_path_by_answer_leaves_alone_what_nothing_is_asked_of():
-    rows = judged((0, 1, 4), (0, 0, 1), (1, 1, 5), (1, 0, 0.5))
-    assert path_by_answer(rows, np.array([1.0, 0.2]))[-2:].tolist() == [[0.5, -np.inf], [-np.inf, -np.inf]]
-    only_unasked = judged((0, 1, 4), (0, 0, 1))
-    assert path_by_answer(only_unasked, np.array([1.0, 0.2]))[-2:].tolist() == [[1, 4], [-np.inf, -np.inf]]
-
-
-def test_a_class_without_a_row_does_not_end_a_path_by_answer():
-    rows = judged((0, 1, 4), (0, 0, 1), (1, 1, 5), (1, 1, 6))
-    assert path_by_answer(rows, np.full(3, 0.2))[-2:].tolist() == [[-np.inf, 4, -np.inf], [-np.inf] * 3]
-
-
-def test_the_strict_end_of_a_path_by_answer_goes_down_in_steps_of_a_twentieth():
-    rows = judged(*((0, 0, margin) for margin in range(38)), *((1, 1, 10 * margin) for margin in range(38)))
-    path = path_by_answer(rows, np.full(2, 0.2))
-    answered = count_along(rows, path).answered
-    # thresholds are the rows at 37, 35.15, 33.3, ..., rounded down; without a threshold all 38 are answered
-    assert answered[:, 0].tolist() == [*(math.ceil(1.85 * i) for i in range(20)), 38]
-    assert (answered[:, 0] == answered[:, 1]).all()
+def test_of_many_margins_some_are_taken_evenly():
+    rows = JudgedAnswers(np.zeros(5000, dtype=int), np.zeros(5000, dtype=int), np.arange(5000.0))
+    thresholds = candidate_thresholds(rows)
+    assert len(thresholds) == 501
+    assert (thresholds[0], thresholds[-2], thresholds[-1]) == (4999, 0, -np.inf)
+    assert set(np.diff(thresholds[:-1])) == {-10, -11}
 
 
 @st.composite
@@ -157,40 +126,24 @@ def some_rows(draw, max_classes=4, unique=False):
     n = draw(st.integers(1, 30))
     classes = hnp.arrays(np.int64, n, elements=st.integers(0, K - 1))
     margin = draw(hnp.arrays(np.float64, n, elements=st.integers(0, 9999 if unique else 5), unique=unique))
-    return K, Judged(draw(classes), draw(classes), margin)
+    return K, JudgedAnswers(draw(classes), draw(classes), margin)
 
 
-PATHS = {
-    "common": lambda rows, K: common_path(rows, K),
-    "by-answer": lambda rows, K: path_by_answer(rows, np.full(K, 0.3)),
-}
-
-
-@pytest.mark.parametrize("kind", PATHS)
-@settings(deadline=None, max_examples=60)
-@given(some_rows())
-def test_paths_are_nested_end_free_and_begin_strict(kind, some):
-    K, rows = some
-    path = PATHS[kind](rows, K)
-    assert (np.diff(path, axis=0) <= 0).all() if np.isfinite(path[:-1]).all() else (path[1:] <= path[:-1]).all()
-    assert (path[-1] == -np.inf).all()
-    assert count_along(rows, path).answered[0].sum() == 0
-
-
-@pytest.mark.parametrize("kind", PATHS)
 @settings(deadline=None, max_examples=60)
 @given(some_rows(), st.data())
-def test_counts_along_a_path_are_those_of_counting_each_rule(kind, some, data):
+def test_counts_are_those_of_counting_each_threshold(some, data):
     K, rows = some
-    path = PATHS[kind](rows, K)
+    thresholds = candidate_thresholds(rows)
+    assert (thresholds[1:] < thresholds[:-1]).all()
+    assert count_along(rows, thresholds, K).answered[0].sum() == 0
     n = data.draw(st.integers(0, 20))
     classes = hnp.arrays(np.int64, n, elements=st.integers(0, K - 1))
-    other = Judged(
+    other = JudgedAnswers(
         *(data.draw(classes) for _ in range(2)), data.draw(hnp.arrays(np.float64, n, elements=st.integers(-1, 6)))
     )
-    counts = count_along(other, path)
-    for rule, answered, wrong in zip(path, counts.answered, counts.wrong, strict=True):
-        passes = other.margin > rule[other.answer]
+    counts = count_along(other, thresholds, K)
+    for threshold, answered, wrong in zip(thresholds, counts.answered, counts.wrong, strict=True):
+        passes = other.margin > threshold
         for k in range(K):
             mine = passes & (other.target == k)
             assert answered[k] == mine.sum()
@@ -198,31 +151,27 @@ def test_counts_along_a_path_are_those_of_counting_each_rule(kind, some, data):
 
 
 @settings(deadline=None, max_examples=60)
-@pytest.mark.parametrize("thresholds", ["common", "by-answer"])
 @given(some_rows(unique=True), st.data())
-def test_permuted_classes_have_permuted_thresholds(thresholds, some, data):
+def test_renamed_classes_have_the_same_threshold(some, data):
     K, rows = some
     order = np.array(data.draw(st.permutations(range(K))))
     place = np.argsort(order)
     risk = np.array(data.draw(st.lists(st.sampled_from([0.3, 0.5, 1.0]), min_size=K, max_size=K)))
     half = np.arange(len(rows.target)) % 2 == 0
     choosing, proving = (rows.take(np.flatnonzero(part)) for part in (half, ~half))
-    found = find_rule(choosing, proving, risk, 0.3, thresholds)
-    turned = [Judged(place[part.target], place[part.answer], part.margin) for part in (choosing, proving)]
-    again = find_rule(*turned, risk[order], 0.3, thresholds)
-    assert again.rule.tolist() == found.rule[order].tolist()
-    assert again.proven == found.proven
+    renamed = [JudgedAnswers(place[part.target], place[part.answer], part.margin) for part in (choosing, proving)]
+    assert find_threshold(*renamed, risk[order], 0.3) == find_threshold(choosing, proving, risk, 0.3)
 
 
 def test_the_p_value_of_a_rule_is_that_of_its_worst_class():
     # (1/2)^3; 4 of 5 right at 1/2: 6/32; a class without an answered row is never proven; one with a limit of 1 is
-    counts = Counts(np.array([[3, 5], [3, 0], [3, 0]]), np.array([[0, 1], [0, 0], [0, 0]]))
+    counts = RiskCounts(np.array([[3, 5], [3, 0], [3, 0]]), np.array([[0, 1], [0, 0], [0, 0]]))
     assert p_values(counts, np.array([0.5, 0.5])).tolist() == [6 / 32, 1.0, 1.0]
     assert p_values(counts, np.array([0.5, 1.0])).tolist() == [1 / 8] * 3
 
 
 def test_tests_stop_at_the_first_rule_that_fails():
-    counts = Counts(np.array([[4], [5], [6], [7], [20]]), np.array([[0], [0], [0], [3], [0]]))
+    counts = RiskCounts(np.array([[4], [5], [6], [7], [20]]), np.array([[0], [0], [0], [3], [0]]))
     half = np.array([0.5])
     assert last_proven(counts, 1, half, 0.05) == 2  # 1/32, 1/64, then 64/128; the last, 2^-20, is never asked
     assert last_proven(counts, 4, half, 0.05) == 4
@@ -239,30 +188,30 @@ def test_the_rule_to_begin_with_keeps_three_quarters_of_every_class():
     answered = np.array([[2, 0], [6, 2], [7, 6], [8, 8], [9, 8]])
     wrong = np.array([[0, 0], [0, 0], [0, 0], [0, 0], [4, 0]])
     risk = np.array([0.3, 0.3])
-    assert p_values(Counts(answered, wrong), risk).argmin() == 3
-    assert first_rule(Counts(answered, wrong), ENOUGH, risk, 0.05) == 2  # 7 >= 6 and 6 >= 6; before it class 1 has 2
-    assert first_rule(Counts(answered, wrong), ENOUGH, np.array([0.3, 1.0]), 0.05) == 1  # class 1 has no say
-    assert first_rule(Counts(answered * [1, 0], wrong), ENOUGH, risk, 0.05) == 1  # nor has one of which no row chooses
-    assert first_rule(Counts(answered * 0, wrong * 0), ENOUGH, risk, 0.05) == 4  # without rows: the freest
+    assert p_values(RiskCounts(answered, wrong), risk).argmin() == 3
+    assert first_tested(RiskCounts(answered, wrong), ENOUGH, risk, 0.05) == 2  # 7 >= 6 and 6 >= 6; before: 2
+    assert first_tested(RiskCounts(answered, wrong), ENOUGH, np.array([0.3, 1.0]), 0.05) == 1  # class 1 has no say
+    assert first_tested(RiskCounts(answered * [1, 0], wrong), ENOUGH, risk, 0.05) == 1  # nor without rows
+    assert first_tested(RiskCounts(answered * 0, wrong * 0), ENOUGH, risk, 0.05) == 4  # without rows: the freest
 
 
 def test_the_rule_to_begin_with_leaves_as_many_rows_as_a_proof_takes():
     answered, wrong = np.array([[3], [4], [5], [6]]), np.array([[0], [0], [0], [3]])
     half = np.array([0.5])
-    assert p_values(Counts(answered, wrong), half).argmin() == 2
-    assert first_rule(Counts(answered, wrong), np.array([10]), half, 0.05) == 1  # of 10 rows 4/6 answered: 0.5^6.7
+    assert p_values(RiskCounts(answered, wrong), half).argmin() == 2
+    assert first_tested(RiskCounts(answered, wrong), np.array([10]), half, 0.05) == 1  # 4/6 of 10: 0.5^6.7
     # of 6 rows 4 are too few, 0.5^4 = 0.06, and 5 are enough, 0.5^5 = 0.03
-    assert first_rule(Counts(answered, wrong), np.array([6]), half, 0.05) == 2
+    assert first_tested(RiskCounts(answered, wrong), np.array([6]), half, 0.05) == 2
     assert (
-        first_rule(Counts(answered, wrong), np.array([3]), half, 0.05) == 2
+        first_tested(RiskCounts(answered, wrong), np.array([3]), half, 0.05) == 2
     )  # none is enough: the one that looks best
 
 
 def test_of_rules_that_look_alike_the_freest_counts():
-    counts = Counts(np.array([[4], [4], [4]]), np.array([[0], [0], [0]]))
-    assert first_rule(counts, ENOUGH[:1], np.array([0.3]), 0.05) == 0  # all three answer the same four rows
-    counts = Counts(np.array([[4], [5], [6]]), np.array([[6], [6], [6]]))  # all p-values are 1
-    assert first_rule(counts, ENOUGH[:1], np.array([0.3]), 0.05) == 1  # 5 >= 0.75 * 6
+    counts = RiskCounts(np.array([[4], [4], [4]]), np.array([[0], [0], [0]]))
+    assert first_tested(counts, ENOUGH[:1], np.array([0.3]), 0.05) == 0  # all three answer the same four rows
+    counts = RiskCounts(np.array([[4], [5], [6]]), np.array([[6], [6], [6]]))  # all p-values are 1
+    assert first_tested(counts, ENOUGH[:1], np.array([0.3]), 0.05) == 1  # 5 >= 0.75 * 6
 
 
 def test_the_whole_procedure_by_hand():
@@ -271,13 +220,11 @@ def test_the_whole_procedure_by_hand():
     choosing = judged(*((k, k, m) for k in (0, 1) for m in (3, 2, 1)), (0, 1, 0), (1, 0, 0))
     proving = judged(*((k, k, 2) for k in (0, 1) for _ in range(6)), (0, 1, 0), (0, 1, -1))
     risk = np.array([0.5, 0.5])
-    found = find_rule(choosing, proving, risk, 0.05, "common")
-    assert (found.rule.tolist(), found.proven) == ([0, 0], True)
+    assert find_threshold(choosing, proving, risk, 0.05) == (0, True)
     # with delta 0.3 the freest is proven too: 2 of 8 wrong at 1/2 has (1 + 8 + 28) / 256 = 0.145
-    assert find_rule(choosing, proving, risk, 0.3, "common").rule.tolist() == [-np.inf] * 2
+    assert find_threshold(choosing, proving, risk, 0.3) == (-np.inf, True)
     # with delta 0.01 not even the first: (1/2)^6 = 0.016
-    found = find_rule(choosing, proving, risk, 0.01, "common")
-    assert (found.rule.tolist(), found.proven) == ([0, 0], False)
+    assert find_threshold(choosing, proving, risk, 0.01) == (0, False)
 
 
 def test_rows_are_divided_class_by_class():
@@ -294,7 +241,8 @@ def test_rows_are_divided_class_by_class():
 
 
 def certificate(*rows, delta=0.05, **options):
-    return certificate_of([ClassRisk(*row) for row in rows], delta=delta, n_reused=0, n_repeated=0, **options)
+    overlap = RowOverlap(100, 0, 0.0, 0, "none")
+    return RiskCertificate.judged([ClassRisk(*row) for row in rows], delta=delta, overlap=overlap, **options)
 
 
 def test_proven_where_each_class_alone_is():
@@ -321,8 +269,8 @@ def test_one_class_without_proof_keeps_all_from_being_proven():
     assert rows["b"].more_rows_if_shares_stay == 2 * 16  # at 2 of 61 wrong 0.0490; half of the rows are answered
     assert found.missing() == [
         "b: 1 of 45 answered rows wrong do not prove a risk below 0.1; at least 1 more rows needed, all of them "
-        "answered and right; 32 if the shares of answers and errors stay.",
-        "a: enough once the other classes are proven; its own rows need not be more.",
+        "answered and right; 32 at the observed shares of answers and errors.",
+        "a: proven as soon as the other classes are; it needs no further rows.",
     ]
 
 
@@ -333,7 +281,7 @@ def test_what_a_proof_lacks_is_said():
     assert line(0, 0, 0, 0.1) == "b: it has no rows; at least 29 more rows needed, all of them answered and right."
     assert "20 rows cannot prove a risk below 0.1; at least 9 more rows" in line(20, 20, 0, 0.1)
     assert "at least 29 more rows needed, all of them answered and right. So far none is" in line(90, 0, 0, 0.1)
-    assert "No number of rows is enough while the share of errors stays" in line(90, 40, 4, 0.1)
+    assert "At the observed error rate no number of rows is enough" in line(90, 40, 4, 0.1)
     assert line(90, 90, 0, 0.01).endswith("answered and right.")  # all are answered and right already
 
 
@@ -437,7 +385,7 @@ def test_a_margin_that_is_found_by_hand():
     # (0.9^40 = 0.015) at 1; without a threshold half of class a is wrong.
     model = AbstainingClassifier(Told(), 0.1, cv="prefit").fit(*told(*CHOOSING_AND_PROVING))
     assert model.proven_
-    assert model.thresholds_.tolist() == [1, 1]
+    assert model.threshold_ == 1
     assert by_name(model.certificate_)["a"].p_value == pytest.approx(0.9**40)
     assert [(row.answered, row.wrong, row.total) for row in model.certificate_.classes] == [(40, 0, 80), (40, 0, 80)]
     assert model.certificate_.n_choosing == 40
@@ -445,16 +393,6 @@ def test_a_margin_that_is_found_by_hand():
     assert model.predict(X).tolist() == ["a", "abstain", "b"]
     assert model.answered(X).tolist() == [True, False, True]
     assert model.decision_margin(X).tolist() == [2, 1, 1.5]
-
-
-def test_a_threshold_for_each_answer_answers_more():
-    # only the answer b is wrong, at margin 1; the answer a may be given at any margin
-    rows = told((0, 0, 2, 50), (0, 0, 1, 50), (1, 1, 2, 50), (0, 1, 1, 20))
-    common = AbstainingClassifier(Told(), 0.1, cv="prefit").fit(*rows)
-    own = AbstainingClassifier(Told(), 0.1, cv="prefit", thresholds="by-answer").fit(*rows)
-    assert common.predict([[0, 1], [1, 1], [1, 2]]).tolist() == ["abstain", "abstain", "b"]
-    assert own.predict([[0, 1], [1, 1], [1, 2]]).tolist() == ["a", "abstain", "b"]
-    assert own.certificate_.coverage > common.certificate_.coverage
 
 
 def test_limits_by_class():
@@ -470,13 +408,13 @@ def test_limits_by_class():
 
 def test_without_proof_nothing_is_answered_and_it_is_said_what_is_missing():
     rows = told((0, 0, 1, 30), (1, 1, 1, 100))  # 24 rows of class a prove: 0.9^24 = 0.08
-    with pytest.warns(UnmetBoundWarning, match=r"nothing is answered.*0.8 of those held out.*a: 24 rows cannot prove"):
+    with pytest.warns(UnmetBoundWarning, match=r"nothing is answered.*\(0.8 of .*a: 24 rows cannot prove"):
         model = AbstainingClassifier(Told(), 0.1, cv="prefit").fit(*rows)
     assert not model.proven_
     assert model.certificate_.verdict == "cannot be judged"
     assert by_name(model.certificate_)["a"].more_rows_at_least == 5
     assert model.predict(rows[0]).tolist() == ["abstain"] * 130
-    assert (model.thresholds_ == np.inf).all()
+    assert model.threshold_ == np.inf
     report = model.risk_report(*rows)
     assert (report.coverage, report.worst_risk) == (0.0, None)
     # and so many more rows are enough, together with those that then choose
@@ -522,9 +460,9 @@ class TestEstimator:
         assert (model.estimator_.theta_ == alone.theta_).all()
         by_hand = AbstainingClassifier(alone, 0.15, cv="prefit").fit(X[kept], y[kept])
         assert by_hand.certificate_.classes == model.certificate_.classes
-        assert (by_hand.thresholds_ == model.thresholds_).all()
+        assert by_hand.threshold_ == model.threshold_
         assert model.certificate_.n_rows + model.certificate_.n_choosing == kept.sum()
-        assert (model.certificate_.n_reused, model.certificate_.n_repeated) == (0, 0)
+        assert model.certificate_.overlap == RowOverlap(int(kept.sum()), 0, 0.0, 0, "none")
 
     def test_it_keeps_its_promise_and_answers_more_as_more_is_allowed(self, thirds):
         (X, y), (X_held, y_held), (X_test, y_test) = thirds
@@ -609,7 +547,7 @@ class TestEstimator:
         again = AbstainingClassifier(numbers, 0.8, cv="prefit").fit(tensors)
         assert again.abstain_label_ == -1
         assert again.proven_
-        with pytest.raises(DataError, match="trained or validated on 600 of the 600"):
+        with pytest.raises(DataError, match="Of the 600 rows, 600 equal rows"):
             again.certify(tensors)
 
     def test_data_frames_with_columns_in_another_order(self, thirds):
@@ -621,28 +559,28 @@ class TestEstimator:
         prefit = AbstainingClassifier(LogisticRegression().fit(X, y), 0.15, cv="prefit").fit(turned, y_held)
         assert same.certificate_ == model.certificate_
         assert prefit.certificate_.classes == model.certificate_.classes
-        assert (same.row_hashes_ == model.row_hashes_).all()
+        assert (same.seen_rows_.calibration == model.seen_rows_.calibration).all()
+        assert len(model.seen_rows_.training) == len(model.seen_rows_.calibration) == 600
         assert model.feature_names_in_.tolist() == list("hgfedcba")
         straight = model.risk_report(X_test, y_test)
         assert model.risk_report(X_test[sorted(X_test.columns)], y_test) == straight
-        with pytest.raises(DataError, match="600 of the 600"):
+        with pytest.raises(DataError, match="Of the 600 rows, 600 equal rows"):
             model.certify(turned, y_held)
 
     def test_sparse_rows(self, thirds):
         (X, y), (X_held, y_held), _ = [(scipy.sparse.csr_matrix(np.abs(X) * (X > 1)), y) for X, y in thirds]
-        with pytest.warns(ReusedRowsWarning, match="27 of the 241 rows"):  # rows without an entry are alike
+        with pytest.warns(ReusedRowsWarning, match="27 of the 241 rows kept"):  # rows without an entry are equal
             model = AbstainingClassifier(LogisticRegression(), 0.5, cv=0.4).fit(X, y)
         assert model.proven_
         assert model.risk_report(X_held, y_held).n_rows == 600
 
     def test_the_seed_draws_the_rows(self, table):
-        def thresholds(seed):
-            return AbstainingClassifier(LogisticRegression(), 0.2, random_state=seed).fit(*table).thresholds_
+        def threshold(seed):
+            return AbstainingClassifier(LogisticRegression(), 0.2, random_state=seed).fit(*table).threshold_
 
-        assert (thresholds(0) == thresholds(0)).all()
-        assert (thresholds(0) != thresholds(1)).any()
-        assert (thresholds(None) == thresholds(None)).all()
-        assert (thresholds(np.random.RandomState(0)) == thresholds(np.random.RandomState(0))).all()
+        assert threshold(0) == threshold(0) != threshold(1)
+        assert threshold(None) == threshold(None)
+        assert threshold(np.random.RandomState(0)) == threshold(np.random.RandomState(0))
 
     def test_weights_go_to_the_classifier_with_the_rows_it_trains_on(self, table):
         X, y = table
@@ -663,7 +601,7 @@ class TestEstimator:
         assert set(nothing.predict(X)) == {True, False, None}
 
     def test_clone_keeps_parameters(self):
-        model = AbstainingClassifier(GaussianNB(), {"a": 0.1, "others": 1}, thresholds="by-answer", proving=0.6)
+        model = AbstainingClassifier(GaussianNB(), {"a": 0.1, "others": 1}, margin="proba", proving=0.6)
         kept, given = clone(model).get_params(deep=False), model.get_params(deep=False)
         assert {**kept, "estimator": None} == {**given, "estimator": None}
 
@@ -676,12 +614,12 @@ class TestReuse:
         (X, y), (X_held, y_held), (X_test, y_test) = thirds
         model = AbstainingClassifier(LogisticRegression(), 0.15).fit(X, y, X_held, y_held)
         for rows, labels in ((X, y), (X_held, y_held)):
-            with pytest.raises(DataError, match=r"trained or validated on 600 of the 600.*force=True"):
-                model.certify(rows, labels)
-            with pytest.raises(DataError, match="trained or validated on 600 of the 600"):
+            with pytest.raises(DataError, match="Of the 600 rows, 600 equal rows"):
+                model.certify(rows, labels, allow_equal_rows=True)  # reuse is never allowed
+            with pytest.raises(DataError, match="Of the 600 rows, 600 equal rows"):
                 certify(model, rows, labels)
         fresh = model.certify(X_test, y_test)
-        assert (fresh.n_reused, fresh.n_repeated, fresh.n_choosing) == (0, 0, 0)
+        assert (fresh.overlap.verdict, fresh.overlap.n_repeated, fresh.n_choosing) == ("none", 0, 0)
         report = model.risk_report(X_test, y_test)
         assert [(row.name, row.answered, row.wrong) for row in fresh.classes] == [
             (row.name, row.answered, row.wrong) for row in report.classes
@@ -689,43 +627,74 @@ class TestReuse:
         assert fresh.verdict == "proven"
         assert fresh.delta == 0.05
         assert model.certify(X_test, y_test, delta=1e-9).verdict == "not proven"
-        forced = model.certify(X_held[:100], y_held[:100], force=True)
-        assert "FORCED: the model was trained or validated on 100 of the 100 rows" in str(forced)
+        assert [len(getattr(model.seen_rows_, role)) for role in ("training", "calibration")] == [600, 600]
+        assert model.seen_rows_.validation is None
 
     def test_all_rows_divided_by_a_share_are_remembered(self, thirds):
         (X, y), (X_held, y_held), _ = thirds
         model = AbstainingClassifier(GaussianNB(), 0.2).fit(X, y)
-        with pytest.raises(DataError, match="600 of the 600"):
+        with pytest.raises(DataError, match="Of the 600 rows, 600 equal rows"):
             model.certify(X, y)
-        assert model.certify(X_held, y_held).n_reused == 0
+        assert model.certify(X_held, y_held).overlap.verdict == "none"
+        assert [len(getattr(model.seen_rows_, role)) for role in ("training", "calibration")] == [299, 301]
 
     def test_a_fitted_classifier_refuses_rows_it_has_seen(self, thirds):
         (X, y), (X_held, y_held), _ = thirds
         inner = WorstClassOffsets(GaussianNB(), cv=3).fit(X, y)
         mixed, labels = np.concatenate([X[:50], X_held]), np.concatenate([y[:50], y_held])
-        with pytest.raises(DataError, match="trained or validated on 50 of the 650"):
+        with pytest.raises(DataError, match=r"AbstainingClassifier needs rows .* Of the 650 rows, 50 equal rows"):
             AbstainingClassifier(inner, 0.2, cv="prefit").fit(mixed, labels)
-        forced = AbstainingClassifier(inner, 0.2, cv="prefit", force=True).fit(mixed, labels)
-        assert "FORCED: the model was trained or validated on 50 of the 650 rows" in str(forced.certificate_)
         model = AbstainingClassifier(inner, 0.2, cv="prefit").fit(X_held, y_held)
-        assert len(model.row_hashes_) == 1200
+        assert len(model.seen_rows_.training) == len(model.seen_rows_.calibration) == 600
+        assert model.seen_rows_.complete
         unknown = AbstainingClassifier(GaussianNB().fit(X, y), 0.2, cv="prefit").fit(X_held, y_held)
-        assert unknown.certificate_.n_reused is None
-        assert "Not checked: whether the model was trained" in str(unknown.certificate_)
+        assert unknown.certificate_.overlap.verdict == "unknown"
+        assert not unknown.seen_rows_.complete
+
+    def test_rows_that_chose_offsets_cannot_prove(self, thirds):
+        (X, y), (X_held, y_held), (X_test, y_test) = thirds
+        inner = WorstClassOffsets(GaussianNB()).fit(X, y, X_held, y_held)
+        with pytest.raises(DataError, match="Of the 600 rows, 600 equal rows"):
+            AbstainingClassifier(inner, 0.2, cv="prefit").fit(X_held, y_held)
+        assert AbstainingClassifier(inner, 0.2, cv="prefit").fit(X_test, y_test).proven_
+
+    def test_equal_rows_of_a_discrete_table_are_not_reuse(self):
+        rng = np.random.default_rng(0)
+        X = rng.integers(0, 3, size=(1200, 4)).astype(float)  # 81 different rows
+        y = np.where(rng.random(1200) < 0.1, 1 - (X[:, 0] > 1), X[:, 0] > 1).astype(int)
+        strict = AbstainingClassifier(GaussianNB(), 0.3)
+        model = strict.fit(X[:600], y[:600], X[600:], y[600:])
+        assert model.proven_
+        assert (model.certificate_.overlap.verdict, model.certificate_.overlap.allowed) == ("chance", False)
+        with pytest.raises(DataError, match=r"Every row kept from training equals a training row.*allow_equal_rows"):
+            strict.fit(X, y)
+        divided = AbstainingClassifier(GaussianNB(), 0.3, allow_equal_rows=True).fit(X, y)
+        assert divided.proven_
+        assert divided.certificate_.overlap.n_equal == 600
+
+    def test_equal_rows_that_cannot_be_decided_are_allowed_by_the_user(self):
+        rng = np.random.default_rng(0)
+        X = rng.integers(0, 2, size=(60, 3)).astype(float)  # 8 different rows
+        y = np.where(rng.random(60) < 0.05, 1 - X[:, 0], X[:, 0]).astype(int)
+        rows = X[:30], y[:30], X[30:], y[30:]
+        with pytest.raises(DataError, match=r"cannot be decided.*allow_equal_rows=True"):
+            AbstainingClassifier(GaussianNB(), 0.5).fit(*rows)
+        model = AbstainingClassifier(GaussianNB(), 0.5, allow_equal_rows=True).fit(*rows)
+        assert model.certificate_.overlap.allowed
 
     def test_validation_rows_must_not_be_training_rows(self, thirds):
         (X, y), (X_held, y_held), _ = thirds
-        with pytest.raises(DataError, match="trained or validated on 3 of the 600"):
+        with pytest.raises(DataError, match="Of the 600 rows, 30 equal rows"):
             AbstainingClassifier(GaussianNB(), 0.2).fit(
-                np.concatenate([X, X_held[:3]]), np.concatenate([y, y_held[:3]]), X_held, y_held
+                np.concatenate([X, X_held[:30]]), np.concatenate([y, y_held[:30]]), X_held, y_held
             )
 
     def test_copies_are_told(self, thirds):
         (X, y), (X_held, y_held), _ = thirds
         twice, labels = np.concatenate([X_held, X_held[:7]]), np.concatenate([y_held, y_held[:7]])
         model = AbstainingClassifier(LogisticRegression(), 0.2).fit(X, y, twice, labels)
-        assert "7 rows are copies of other rows" in str(model.certificate_)
-        with pytest.warns(ReusedRowsWarning, match=r"6 of the 304 rows kept from training are copies.*left out"):
+        assert model.certificate_.overlap.n_repeated == 7
+        with pytest.warns(ReusedRowsWarning, match="6 of the 304 rows kept from training equal"):
             assert AbstainingClassifier(LogisticRegression(), 0.3).fit(twice, labels).certificate_.n_choosing > 0
 
     def test_noise_that_was_copied_proves_nothing(self):
@@ -735,15 +704,15 @@ class TestReuse:
             model = AbstainingClassifier(RandomForestClassifier(20, random_state=0), 0.1, random_state=0).fit(X, y)
         assert {warning.category for warning in caught} == {ReusedRowsWarning, UnmetBoundWarning}
         assert not model.proven_
-        with pytest.raises(DataError, match=r"Every row kept from training is a copy.*cv='prefit'"):
+        with pytest.raises(DataError, match=r"Every row kept from training equals a training row"):
             AbstainingClassifier(GaussianNB(), 0.1).fit(np.repeat(X[:2], 50, axis=0), np.tile([0, 1], 50))
 
     def test_rows_that_chose_and_proved_do_not_prove_again_around_a_classifier_that_keeps_no_fingerprints(self, thirds):
         (X, y), (X_held, y_held), (X_test, y_test) = thirds
         model = AbstainingClassifier(LogisticRegression().fit(X, y), 0.3, cv="prefit").fit(X_held, y_held)
-        with pytest.raises(DataError, match="trained or validated on 600 of the 600"):
+        with pytest.raises(DataError, match="Of the 600 rows, 600 equal rows"):
             model.certify(X_held, y_held)
-        assert "Not checked" in str(model.certify(X_test, y_test))
+        assert model.certify(X_test, y_test).overlap.verdict == "unknown"
 
     def test_a_model_that_answers_nothing_is_not_told_to_bring_more_rows(self, thirds):
         (X, y), (X_held, y_held), (X_test, y_test) = thirds
@@ -754,8 +723,6 @@ class TestReuse:
         assert "the model answers nothing" in str(found)
         assert "more rows needed" not in str(found)
         assert RiskCertificate.from_dict(found.to_dict()) == found
-        earlier = {name: value for name, value in found.to_dict().items() if name != "silent"}
-        assert RiskCertificate.from_dict(earlier) == replace(found, silent=False)
 
     def test_answers_in_a_matrix_of_one_column(self, thirds):
         class Column(LogisticRegression):
@@ -845,8 +812,6 @@ class TestBadInput:
             AbstainingClassifier(GaussianNB(), **{name: value}).fit(*table)
 
     def test_other_parameters(self, table):
-        with pytest.raises(UnknownNameError, match=r"'thresholds'.*Did you mean 'by-answer'"):
-            AbstainingClassifier(GaussianNB(), thresholds="by_answer").fit(*table)
         with pytest.raises(UnknownNameError, match=r"'margin'.*Did you mean 'log-proba'"):
             AbstainingClassifier(GaussianNB(), margin="log_proba").fit(*table)
         for margin, needed in (
@@ -855,9 +820,9 @@ class TestBadInput:
         ):
             with pytest.raises(ParameterError, match=rf"'estimator'.*{needed}"):
                 AbstainingClassifier(GaussianNB(), margin=margin).fit(*table)
-        with pytest.raises(ParameterError, match=r"'force'.*True or False"):
-            AbstainingClassifier(GaussianNB(), force="yes").fit(*table)
-        with pytest.raises(ParameterError, match=r"'abstain_label'.*no class of its own. Got 'lion'"):
+        with pytest.raises(ParameterError, match=r"'allow_equal_rows'.*True or False"):
+            AbstainingClassifier(GaussianNB(), allow_equal_rows="yes").fit(*table)
+        with pytest.raises(ParameterError, match=r"'abstain_label'.*not one of the classes. Got 'lion'"):
             AbstainingClassifier(GaussianNB(), abstain_label="lion").fit(*table)
         with pytest.raises(ParameterError, match="'random_state'"):
             AbstainingClassifier(GaussianNB(), random_state="0").fit(*table)
@@ -883,7 +848,7 @@ class TestBadInput:
 
     def test_a_fitted_classifier_is_needed_for_prefit_and_takes_held_out_rows_only(self, thirds):
         (X, y), (X_held, y_held), _ = thirds
-        with pytest.raises(ParameterError, match=r"'estimator'.*fitted where cv='prefit'"):
+        with pytest.raises(ParameterError, match=r"'estimator'.*fitted if cv='prefit'"):
             AbstainingClassifier(GaussianNB(), cv="prefit").fit(X, y)
         fitted = AbstainingClassifier(GaussianNB().fit(X, y), cv="prefit")
         with pytest.raises(DataError, match="nothing to train"):
@@ -901,9 +866,9 @@ class TestBadInput:
         with pytest.raises(DataError, match="Got one class"):
             AbstainingClassifier(GaussianNB()).fit(X, np.full(600, "lion"))
         model = AbstainingClassifier(GaussianNB(), 0.2).fit(X, y)
-        with pytest.raises(DataError, match="needs the labels"):
+        with pytest.raises(DataError, match="requires y to be passed"):
             model.risk_report(X_held)
-        with pytest.raises(DataError, match="There is no calibration row"):
+        with pytest.raises(DataError, match="needs held-out rows and got none"):
             model.certify(X_held[:0], y_held[:0])
 
     def test_rows_of_unknown_classes(self, thirds):
@@ -941,7 +906,7 @@ class TestBadInput:
     def test_margins_that_are_no_numbers(self, value):
         X, y = told((0, 0, 1, 5), (1, 1, 1, 5))
         X[2, 1] = value
-        with pytest.raises(DataError, match="decision_margin of Told must give finite numbers"):
+        with pytest.raises(DataError, match="decision_margin of Told must return finite numbers"):
             AbstainingClassifier(Told(), cv="prefit").fit(X, y)
 
     def test_data_sets_cannot_be_divided(self):
@@ -969,7 +934,7 @@ def expected_to_fail(estimator):
 @parametrize_with_checks(
     [
         AbstainingClassifier(LogisticRegression(), 0.9, delta=0.5),
-        AbstainingClassifier(LogisticRegression(), 0.9, delta=0.5, thresholds="by-answer", cv=0.4),
+        AbstainingClassifier(LogisticRegression(), 0.9, delta=0.5, margin="decision", cv=0.4),
         AbstainingClassifier(make_pipeline(StandardScaler(), LogisticRegression()), 0.9, delta=0.5),
     ],
     expected_failed_checks=expected_to_fail,

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from worstclass import AbstainingClassifier
 from worstclass.exceptions import UnmetBoundWarning
-from worstclass.wrappers.rules import THRESHOLDS
+from worstclass.wrappers.abstention_rules import find_threshold
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "abstention.py"
 spec = importlib.util.spec_from_file_location("abstention_benchmark", FILE)
@@ -34,33 +34,29 @@ def most_broken(repetitions, delta=DELTA):
     return stats.binom.ppf(1 - 1e-6, repetitions, delta) / repetitions
 
 
-def repetitions_of(case, thresholds):
-    """So many that all truths together take seconds."""
-    cheap = thresholds == "common"
-    return {2: 800 if cheap else 400, 10: 500 if cheap else 250, 100: 100 if cheap else 40}[case.n_classes]
+#: repetitions by number of classes, so that all truths together take seconds
+REPETITIONS = {2: 800, 10: 500, 100: 100}
 
 
-@pytest.mark.parametrize("thresholds", THRESHOLDS)
 @pytest.mark.parametrize("case", simulation.truths(), ids=lambda case: case.name)
-def test_the_promise_holds_at_its_level(case, thresholds):
-    repetitions = repetitions_of(case, thresholds)
-    found = simulation.broken_promises(case, simulation.used(thresholds), repetitions, np.random.default_rng(0))
+def test_the_promise_holds_at_its_level(case):
+    repetitions = REPETITIONS[case.n_classes]
+    found = simulation.broken_promises(case, find_threshold, repetitions, np.random.default_rng(0))
     assert found["broken"] <= most_broken(repetitions)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("thresholds", THRESHOLDS)
 @pytest.mark.parametrize("case", simulation.truths(), ids=lambda case: case.name)
-def test_the_promise_holds_at_its_level_in_many_repetitions(case, thresholds):
+def test_the_promise_holds_at_its_level_in_many_repetitions(case):
     repetitions = 40_000 // case.n_classes
-    found = simulation.broken_promises(case, simulation.used(thresholds), repetitions, np.random.default_rng(1))
+    found = simulation.broken_promises(case, find_threshold, repetitions, np.random.default_rng(1))
     assert found["broken"] <= most_broken(repetitions)
 
 
 def test_the_level_is_used_up_and_not_merely_kept():
     # 500 rows make the steps of the binomial small; whatever the rule, every proof is false
     case = simulation.flat(2, 500, 0.2, ties=False)
-    found = simulation.broken_promises(case, simulation.used("common"), 1_500, np.random.default_rng(0))
+    found = simulation.broken_promises(case, find_threshold, 1_500, np.random.default_rng(0))
     assert 0.03 <= found["broken"] <= most_broken(1_500)
     assert found["broken"] == found["proven"]
 
@@ -72,30 +68,29 @@ def test_the_simulation_tells_a_promise_that_does_not_hold():
 
 
 def test_true_risks_and_coverages_by_hand():
-    # the first class is wrong on every fifth row at all levels; the second never. Thresholds of the answers 3 and 6:
-    # of the first class, right answers above 3 are 6 of 10 levels, wrong ones (answered as the second) above 6 are 3
+    # the first class is wrong on every fifth row at all levels; the second never. Above a threshold of 6 are 3 of 10
+    # levels: 0.3 of the rows of both classes are answered, and a fifth of those of the first wrongly
     case = simulation.flat(2, 50, 0.2)
-    wrong, answered = case.wrong_and_answered(np.array([3.0, 6.0]))
+    wrong, answered = case.wrong_and_answered(6.0)
     assert wrong == pytest.approx([0.2 * 0.3, 0.0])
-    assert answered == pytest.approx([0.2 * 0.3 + 0.8 * 0.6, 0.3])
-    assert not case.is_broken(np.array([3.0, 6.0]))
-    assert case.is_broken(np.array([6.0, 6.0]))  # a risk of 0.2 is not below 0.2
-    smooth = simulation.flat(2, 50, 0.2, ties=False)  # margins in [0, 10): above 3 is 0.7, above 6.5 is 0.35
-    assert smooth.wrong_and_answered(np.array([3.0, 6.5]))[0] == pytest.approx([0.2 * 0.35, 0.0])
+    assert answered == pytest.approx([0.3, 0.3])
+    assert case.is_broken(6.0)  # a risk of 0.2 is not below 0.2
+    assert not case.is_broken(9.0)  # nothing is answered
+    smooth = simulation.flat(2, 50, 0.2, ties=False)  # margins in [0, 10): above 6.5 is 0.35
+    assert smooth.wrong_and_answered(6.5)[0] == pytest.approx([0.2 * 0.35, 0.0])
 
 
 @pytest.mark.parametrize("make", [simulation.flat, simulation.trap])
 def test_what_is_drawn_is_what_is_true(make):
     case = make(3, 30_000, 0.2)
-    rows = [np.concatenate(pair) for pair in zip(*case.draw(np.random.default_rng(0)), strict=True)]
-    target, answer, margin = rows
-    rule = np.array([2.0, 5.0, -np.inf])
-    kept = margin > rule[answer]
-    wrong, answered = case.wrong_and_answered(rule)
-    for k in range(3):
-        mine = target == k
-        assert (kept & mine).sum() / mine.sum() == pytest.approx(answered[k], abs=0.015)
-        assert (kept & mine & (answer != k)).sum() / mine.sum() == pytest.approx(wrong[k], abs=0.015)
+    target, answer, margin = (np.concatenate(pair) for pair in zip(*case.draw(np.random.default_rng(0)), strict=True))
+    for threshold in (-np.inf, 5.0):
+        kept = margin > threshold
+        wrong, answered = case.wrong_and_answered(threshold)
+        for k in range(3):
+            mine = target == k
+            assert (kept & mine).sum() / mine.sum() == pytest.approx(answered[k], abs=0.015)
+            assert (kept & mine & (answer != k)).sum() / mine.sum() == pytest.approx(wrong[k], abs=0.015)
 
 
 @pytest.mark.parametrize(
@@ -108,17 +103,10 @@ def test_what_is_drawn_is_what_is_true(make):
     ids=lambda value: getattr(value, "name", str(value)),
 )
 def test_what_can_be_proven_mostly_is_and_most_of_it_is_answered(case, least_proven, least_share_of_best):
-    found = simulation.answers(case, "common", 100 if case.n_classes < 100 else 15, np.random.default_rng(0))
+    found = simulation.answers(case, 100 if case.n_classes < 100 else 15, np.random.default_rng(0))
     assert found["proven"] >= least_proven
     assert found["coverage"] >= least_share_of_best * found["best_coverage"]
     assert found["coverage"] <= found["best_coverage"] * 1.02
-
-
-def test_a_threshold_for_each_answer_answers_more_where_limits_differ():
-    case = simulation.falling(2, 200, (0.05, 0.3))
-    common, own = (simulation.answers(case, thresholds, 200, np.random.default_rng(0)) for thresholds in THRESHOLDS)
-    assert own["coverage"] > 1.1 * common["coverage"]
-    assert own["proven"] > common["proven"]
 
 
 class Told(ClassifierMixin, BaseEstimator):

@@ -20,7 +20,7 @@ from worstclass.data.registry import named_dataset
 from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.experiments.run import Provenance
 from worstclass.wrappers.abstention import AbstainingClassifier
-from worstclass.wrappers.risk_certificate import RiskCertificate
+from worstclass.wrappers.risk_report import RiskCertificate
 
 OWNER = "abstain"
 #: margins, as the command line calls them
@@ -58,7 +58,7 @@ def abstain_command(request: AbstainRequest) -> int:
     inside = loaded
     if isinstance(loaded, AbstainingClassifier):
         inside = loaded.estimator_
-        inside.row_hashes_, inside.training_rows_known_ = loaded.row_hashes_, loaded.training_rows_known_
+        inside.seen_rows_ = loaded.seen_rows_
     parts = load_parts(request.data, request.target, inside.classes_, seed=request.seed, owner=OWNER, **request.reading)
     drawn = draw_part(parts, HELD_OUT, request.data, request.max_rows, request.seed)
     labels = known_labels(drawn.part.X, drawn.part.y, inside.classes_, "the target column")
@@ -67,10 +67,9 @@ def abstain_command(request: AbstainRequest) -> int:
         _limits(request, inside.classes_.tolist()),
         delta=request.delta,
         margin=MARGINS[request.margin],
-        thresholds=request.thresholds,
         cv="prefit",
         proving=request.proving,
-        force=request.force,
+        allow_equal_rows=request.force,
         random_state=request.seed,
     )
     with warnings.catch_warnings():
@@ -78,7 +77,7 @@ def abstain_command(request: AbstainRequest) -> int:
         model.fit(drawn.part.X, inside.classes_[labels.index])
     write_model(model, request.out)
     file = _write(request, model, drawn)
-    _show(request, model.certificate_, drawn, file, silent=bool(np.isposinf(model.thresholds_).all()))
+    _show(request, model.certificate_, drawn, file, silent=model.threshold_ == np.inf)
     return EXIT_CODES.get(model.certificate_.verdict, CANNOT_BE_JUDGED_CODE)
 
 
@@ -103,7 +102,6 @@ def _write(request: AbstainRequest, model: AbstainingClassifier, drawn: Drawn) -
             "risk": request.risk,
             "delta": request.delta,
             "margin": model.margin_,
-            "thresholds": request.thresholds,
             "proving": request.proving,
             "force": request.force,
         },

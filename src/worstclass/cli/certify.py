@@ -19,7 +19,7 @@ from worstclass.data.registry import named_dataset
 from worstclass.data.splits import ALL
 from worstclass.exceptions import ParameterError
 from worstclass.wrappers.abstention import AbstainingClassifier
-from worstclass.wrappers.risk_certificate import RiskCertificate
+from worstclass.wrappers.risk_report import RiskCertificate
 
 #: exit codes by verdict; 2 also stands for bad input
 EXIT_CODES = {PROVEN: 0, NOT_PROVEN: 1}
@@ -57,7 +57,7 @@ def certify_command(
     X, y = drawn.part.X, booster.classes_[labels.index]
     certificate: Certificate | RiskCertificate
     if own_limits is not None:
-        certificate = own_limits.certify(X, y, delta=delta, force=force)
+        certificate = own_limits.certify(X, y, delta=delta, allow_equal_rows=force)
     else:
         certificate = certify(booster, X, y, delta=delta, require=floors, allow_equal_rows=force)
     if as_json:

@@ -16,12 +16,11 @@ from worstclass.cli.sources import first_part, load_parts, load_splits
 from worstclass.cli.thetas import parse_floors
 from worstclass.data.labels import known_labels
 from worstclass.data.splits import ALL, Part, columns_in_order
-from worstclass.exceptions import DataError, ParameterError, WorstClassWarning
+from worstclass.exceptions import ParameterError, WorstClassWarning
 from worstclass.experiments.run import Provenance, RunResult
 from worstclass.floors import Floors
 from worstclass.metrics import ClassReport, class_report
 from worstclass.wrappers.abstention import AbstainingClassifier
-from worstclass.wrappers.cross_validation import count_trained_on
 from worstclass.wrappers.offsets import WorstClassOffsets
 
 OWNER = "offsets"
@@ -64,16 +63,12 @@ def offsets_command(request: OffsetsRequest) -> bool:
     rows = _rows(request, booster)
     labels = known_labels(rows.X, rows.y, booster.classes_, "the target column")
     part = Part(columns_in_order(rows.X, getattr(booster, "feature_names_in_", None)), booster.classes_[labels.index])
-    n_seen = _require_held_out(booster, part, force=request.force)
-    if request.theta and request.slack is not None:
-        allowed = "left out where there are floors (--theta), which it has no bearing on"
-        raise ParameterError("--slack", OWNER, allowed=allowed, got=request.slack)
     theta = parse_floors(request.theta, booster.classes_, owner=OWNER) if request.theta else None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", WorstClassWarning)
-        model = tuned(booster, part, request.scores, theta, "auto" if request.slack is None else request.slack)
+        model = tuned(booster, part, request.scores, theta)
     write_model(model, request.out)
-    record = _write(request, model, len(part), n_seen)
+    record = _write(request, model, len(part))
     for warning in caught:
         _say(console, f"warning: {warning.message}", "yellow")
     if abstained:
@@ -89,11 +84,9 @@ def offsets_command(request: OffsetsRequest) -> bool:
     return model.floors_met_ is not False
 
 
-def tuned(
-    booster: WorstClassBooster, part: Part, scores: str, theta: Any, slack: float | str = "auto"
-) -> WorstClassOffsets:
+def tuned(booster: WorstClassBooster, part: Part, scores: str, theta: Any) -> WorstClassOffsets:
     """Find offsets for a fitted booster on held-out rows."""
-    return WorstClassOffsets(booster, theta, cv="prefit", scores=SCORES[scores], slack=slack).fit(part.X, part.y)
+    return WorstClassOffsets(booster, theta, cv="prefit", scores=SCORES[scores]).fit(part.X, part.y)
 
 
 def offsets_line(model: WorstClassOffsets) -> str:
@@ -101,11 +94,9 @@ def offsets_line(model: WorstClassOffsets) -> str:
     pairs = zip(model.classes_.tolist(), model.offsets_.tolist(), strict=True)
     values = ", ".join(f"{label} {offset:+.3f}" for label, offset in pairs)
     before, after = model.validation_report_before_, model.validation_report_
-    least = model.least_worst_error_
-    could = "" if least is None or least >= after.worst_error else f" (the least there is {least:.1%})"
     return (
         f"offsets on {model.scores_}: {values}\n"
-        f"worst class {before.worst_error:.1%} -> {after.worst_error:.1%}{could}, all rows {before.plain_error:.1%} -> "
+        f"worst class {before.worst_error:.1%} -> {after.worst_error:.1%}, all rows {before.plain_error:.1%} -> "
         f"{after.plain_error:.1%}, on the rows that chose them"
     )
 
@@ -136,30 +127,14 @@ def _rows(request: OffsetsRequest, booster: WorstClassBooster) -> Part:
     return splits.val
 
 
-def _require_held_out(booster: WorstClassBooster, part: Part, *, force: bool) -> int | None:
-    """Refuse rows that the model was trained on; return how many, None where that is not known.
-
-    What it trained on says little of its errors, so offsets tuned there would be for nothing.
-    """
-    n_seen = count_trained_on(booster, part.X, part.y)
-    if n_seen and not force:
-        raise DataError(
-            f"The model was trained on some of these rows, or chosen by them: it knows {n_seen} of {len(part)}. Pass "
-            "rows that it has not seen, or its validation part: give --val-share, --test-share and --seed as they were "
-            "given to fit. --force goes on all the same."
-        )
-    return n_seen
-
-
-def _write(request: OffsetsRequest, model: WorstClassOffsets, n_rows: int, n_seen: int | None) -> Path:
+def _write(request: OffsetsRequest, model: WorstClassOffsets, n_rows: int) -> Path:
     """Write tuning.json: what the offsets did, and what made them."""
     values = {
         "model": request.model.name,
-        "data": {"name": Path(request.data).name, "target": request.target, "rows": n_rows, "rows_seen": n_seen},
+        "data": {"name": Path(request.data).name, "target": request.target, "rows": n_rows},
         "settings": {
             "scores": request.scores,
             "theta": request.theta or None,
-            "slack": request.slack,
             "val_share": request.val_share,
             "test_share": request.test_share,
             "force": request.force,
@@ -211,8 +186,6 @@ def offsets_record(model: WorstClassOffsets) -> dict[str, Any]:
     return {
         "scores": model.scores_,
         "offsets": dict(zip(labels, model.offsets_.tolist(), strict=True)),
-        "least_worst_error": model.least_worst_error_,
-        "optimal": model.optimal_,
         "floors_met": model.floors_met_,
         "before": model.validation_report_before_.to_dict(),
         "after": model.validation_report_.to_dict(),

@@ -1,10 +1,11 @@
-"""The estimator: any classifier, with offsets that serve its worst class."""
+"""``WorstClassOffsets``: any classifier, with decision offsets that serve its worst class."""
 
 from __future__ import annotations
 
-import numbers
+import inspect
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,31 +14,29 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import suggests_options
-from worstclass._typing import FloatArray, IntArray
+from worstclass._typing import FloatArray
 from worstclass.data.labels import Labels
-from worstclass.data.seen_rows import SeenRows, row_hashes, which_seen
-from worstclass.data.splits import columns_in_order
-from worstclass.exceptions import ParameterError, ReusedRowsWarning, UnmetBoundWarning
+from worstclass.data.seen_rows import RowOverlap, SeenRows
+from worstclass.data.splits import take_rows
+from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.floors import Floors
-from worstclass.metrics import ClassCounts, ClassReport, count_correct
-from worstclass.randomness import SeedTree
+from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.wrappers.base import WrappedClassifier, indexable
-from worstclass.wrappers.cross_validation import HeldOut, count_trained_on, make_folds, out_of_fold, without_weightless
+from worstclass.wrappers.cross_validation import HeldOutScores, make_folds, out_of_fold
+from worstclass.wrappers.offset_search import find_offsets
 from worstclass.wrappers.scores import class_scores, resolve_kind
-from worstclass.wrappers.search.solve import Solution, best_offsets
 
 OWNER = "WorstClassOffsets"
 
 
 @suggests_options
 class WorstClassOffsets(WrappedClassifier):
-    """Any classifier, answering with the class whose score plus offset is largest, for the sake of the worst class.
+    """Any classifier that answers with the class whose score plus offset is largest, to help its worst class.
 
-    The offsets, one a class, are found on rows that the classifier was not trained on: by cross-validation, after which
-    the classifier is trained on all rows; or on rows held out by you. Without floors the worst-class error on those
-    rows is as small as offsets can make it, or, as ``slack`` has it, within a standard error of that; how small that
-    is, is found exactly for any number of classes. With floors, each class meets its floor with few wrong rows in all,
-    or, where no offsets do that, the largest shortfall is as small as possible.
+    The offsets, one per class, are chosen on rows that the classifier was not trained on: by cross-validation, after
+    which the classifier is trained on all rows, or on rows that you hold out. Without floors, they make the worst-class
+    error on those rows small. With floors, each class meets its floor with few wrong rows in all; if no such offsets
+    are found, the largest shortfall is made small.
 
     Parameters
     ----------
@@ -46,44 +45,38 @@ class WorstClassOffsets(WrappedClassifier):
         or a mapping from class to floor, in which ``"others"`` stands for every class not named.
     cv : how rows are held out. A number of folds; a share in (0, 1), for one stratified split; a splitter of
         scikit-learn, or pairs of indices; or ``"prefit"``: the estimator is fitted, and the rows given to ``fit`` are
-        held-out rows that it has not seen.
+        held-out rows that did not train it.
     scores : what the offsets are added to. ``"log-proba"``: logarithms of the probabilities, so that offsets act as
-        class weights do. ``"proba"``: the probabilities themselves; of a booster these are the shares of the votes.
+        class weights. ``"proba"``: the probabilities themselves; for a booster these are the vote shares.
         ``"mean-proba"``: logarithms of a booster's ``mean_proba``. ``"decision"``: ``decision_function``. ``"auto"``:
-        ``"mean-proba"`` of a booster whose members give probabilities, else ``"log-proba"`` where there are
+        ``"mean-proba"`` for a booster whose members give probabilities, else ``"log-proba"`` if there are
         probabilities, else ``"decision"``.
-    slack : how near to the least worst-class error the offsets stay, in standard errors of that error. The very least
-        often rests on a row or two of a small class; of the offsets near it, those of the least smoothed errors serve
-        other rows better. ``"auto"``: 0 for two classes, 1 for more. None: counts alone, so that the least worst-class
-        error comes first, and the fewest wrong rows second. Without effect where there are floors.
-    refit : train the estimator on all rows after cross-validation. False keeps that of the fold, of which there must
-        be one then. Without effect for ``"prefit"`` and with ``X_val``.
+    refit : train the estimator on all rows after cross-validation. False keeps the estimator of the fold; there must be
+        one fold then. Without effect for ``"prefit"`` and with ``X_val``.
+    allow_equal_rows : accept held-out rows that equal training rows if coincidence and reuse cannot be told apart.
+    n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``.
     random_state : seed for drawing folds. None: folds take the rows in their order.
 
     Attributes
     ----------
-    offsets_ : one a class, shape (K,). Only their differences matter; 0 for all where no offsets are better than none.
-    least_worst_error_ : the least worst-class error that offsets can have on the held-out rows; None with floors, and
-        where a class has no held-out row.
+    offsets_ : one per class, shape (K,), with mean 0. Only their differences matter; all 0 if no better ones are found.
     classes_ : the classes, sorted.
     estimator_ : the fitted classifier.
     scores_ : which scores are used.
-    validation_report_ : class-wise errors with offsets on the held-out rows that chose them, so they flatter a little.
+    validation_report_ : class-wise errors with offsets on the held-out rows that chose them, so they are optimistic.
     validation_report_before_ : the same without offsets, by the same scores. The worst class is never better there.
-    optimal_ : whether it is proven that no offsets have a smaller worst-class error than ``least_worst_error_`` (or a
-        smaller largest shortfall) on these rows.
     theta_ : the floor of each class; None without floors.
     floors_met_ : whether every class meets its floor on the held-out rows; None without floors.
     shortfall_ : for each class that misses its floor, how many more held-out rows would have to be right.
     blocking_classes_ : those classes, the one furthest from its floor first.
-    row_hashes_ : fingerprints of all rows seen, so that ``certify`` refuses them.
+    overlap_ : how many held-out rows equal training rows, a ``RowOverlap``; None after cross-validation.
+    seen_rows_ : fingerprints of all rows seen; ``certify`` refuses them. Rows that chose offsets count as validation.
 
     Notes
     -----
-    ``predict_proba`` is that of the classifier and knows no offsets, so its largest entry need not be the answer.
-    Options of ``fit`` such as ``sample_weight`` go to the classifier; offsets count every held-out row once, but for
-    rows of weight 0, which they leave out.
-    A tie, which no held-out row need have, goes to the first class.
+    ``predict_proba`` is that of the inner classifier and ignores the offsets, so its largest entry need not be the
+    answer. Options of ``fit`` such as ``sample_weight`` go to the inner classifier; offsets count every held-out row
+    once, except rows of weight 0, which they leave out. A tie goes to the first class.
 
     Examples
     --------
@@ -100,14 +93,13 @@ class WorstClassOffsets(WrappedClassifier):
         *WrappedClassifier.state_names,
         "scores_",
         "offsets_",
-        "optimal_",
-        "least_worst_error_",
-        "validation_report_before_",
         "validation_report_",
+        "validation_report_before_",
         "theta_",
         "floors_met_",
         "shortfall_",
         "blocking_classes_",
+        "overlap_",
     )
 
     def __init__(
@@ -117,51 +109,57 @@ class WorstClassOffsets(WrappedClassifier):
         *,
         cv: Any = 5,
         scores: str = "auto",
-        slack: float | str | None = "auto",
         refit: bool = True,
+        allow_equal_rows: bool = False,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.theta = theta
         self.cv = cv
         self.scores = scores
-        self.slack = slack
         self.refit = refit
+        self.allow_equal_rows = allow_equal_rows
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, **fit_params: Any) -> Self:
-        """Train the classifier and find the offsets.
+        """Train the classifier and choose the offsets.
 
         Parameters
         ----------
         X : rows, as the classifier takes them; with ``cv="prefit"``, held-out rows.
         y : labels, strings or numbers.
         X_val, y_val : held-out rows that choose the offsets, in place of cross-validation. A classifier whose own
-            ``fit`` takes validation rows (as those of worstclass do) is given them too.
-        fit_params : further options of the classifier's ``fit``. What has one entry a row is split as the rows are.
+            ``fit`` takes validation rows (as those of worstclass do) gets them too.
+        fit_params : further options of the classifier's ``fit``. Those with one entry per row are split like the rows.
         """
         X, y = indexable(X), indexable(y)
         kind = self._check_parameters()
         options = self._fit_options(fit_params)
         if self._is_prefit:
-            labels = self._held_out_labels(X, y, X_val, y_val, *options.values())
-            self._floors(labels.classes)
-            X = columns_in_order(X, getattr(self.estimator, "feature_names_in_", None))
-            _warn_of_reuse(count_trained_on(self.estimator, X, labels.classes[labels.index]), len(labels.index))
-            model, held_out = self.estimator, HeldOut(class_scores(self.estimator, X, kind), labels.index)
+            X, labels = self._prefit_rows(X, y, X_val, y_val, *options.values())
         else:
             labels = self._training_labels(X, y)
-            self._floors(labels.classes)  # refused before anything is trained
-            if X_val is None and y_val is None:
-                model, held_out = self._cross_validated(X, labels, options, kind)
-            else:
-                X_val = columns_in_order(X_val, getattr(X, "columns", None))
-                model, validation = self._trained_with(X, labels, X_val, y_val, options)
-                _warn_of_reuse(_n_shared(X, X_val), len(validation.index))
-                held_out = HeldOut(class_scores(model, X_val, kind), validation.index)
-        self._adopt(model, labels.classes, X, X_val)
+        floors = None if self.theta is None else Floors.from_theta(self.theta, labels.classes, owner=OWNER)
+        self.overlap_: RowOverlap | None = None
+        if self._is_prefit:
+            model, seen = self.estimator, SeenRows.of(validation=X)
+            self.overlap_ = self._check_unseen(X, getattr(model, "seen_rows_", None), roles=("training",))
+            held_out = HeldOutScores(class_scores(model, X, kind), labels.index)
+        elif X_val is None and y_val is None:
+            model, held_out, seen = self._cross_validated(X, labels, options, kind)
+        else:
+            X_val, validation = self._validation_rows(X, labels, X_val, y_val)
+            seen = SeenRows.of(X, X_val)
+            self.overlap_ = self._check_unseen(X_val, seen, roles=("training",))
+            takes_them = {"X_val", "y_val"} <= set(inspect.signature(self.estimator.fit).parameters)
+            given = {"X_val": X_val, "y_val": y_val} if takes_them else {}
+            model = clone(self.estimator).fit(X, labels.classes[labels.index], **given, **options)
+            held_out = HeldOutScores(class_scores(model, X_val, kind), validation.index)
+        self._adopt(model, labels.classes, seen)
         self.scores_ = kind
-        self._choose(held_out)
+        self._choose(held_out, floors)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -170,12 +168,12 @@ class WorstClassOffsets(WrappedClassifier):
         return np.asarray(self.classes_[best])
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return scores plus offsets, shape (n, K); of two classes, by how much the second exceeds the first, (n,)."""
+        """Return scores plus offsets, shape (n, K); with two classes, the second minus the first, shape (n,)."""
         adjusted = self._adjusted(X)
         return adjusted[:, 1] - adjusted[:, 0] if adjusted.shape[1] == 2 else adjusted
 
     def decision_margin(self, X: Any) -> FloatArray:
-        """Return by how much the largest score plus offset exceeds the second largest."""
+        """Return the largest score plus offset minus the second largest."""
         top_two = np.partition(self._adjusted(X), -2, axis=1)[:, -2:]
         return np.asarray(top_two[:, 1] - top_two[:, 0])
 
@@ -184,113 +182,60 @@ class WorstClassOffsets(WrappedClassifier):
         return class_scores(self.estimator_, X, self.scores_) + self.offsets_
 
     def _check_parameters(self) -> str:
-        """Check what can be checked before training; return which scores are used."""
-        self._check_estimator()
+        """Check the parameters before training; return which scores are used."""
+        self._check_common_parameters()
         if not isinstance(self.refit, bool | np.bool_):
             raise ParameterError("refit", OWNER, allowed="True or False", got=self.refit)
-        self._slack(2)
         return resolve_kind(self.estimator, self.scores, owner=OWNER)
 
-    def _cross_validated(self, X: Any, labels: Labels, options: dict[str, Any], kind: str) -> tuple[Any, HeldOut]:
-        """Collect scores out of fold; train on all rows."""
-        seed = None if self.random_state is None else SeedTree.from_random_state(self.random_state, owner=OWNER).seed(0)
-        folds = make_folds(self.cv, X, labels, seed, owner=OWNER)
+    def _cross_validated(
+        self, X: Any, labels: Labels, options: dict[str, Any], kind: str
+    ) -> tuple[Any, HeldOutScores, SeenRows]:
+        """Collect out-of-fold scores and train on all rows; return the classifier, the scores and the rows seen."""
+        folds = make_folds(self.cv, X, labels, self._seed(), owner=OWNER)
         if not self.refit and len(folds) > 1:
-            raise ParameterError(
-                "refit", OWNER, allowed="True where there are several folds", got=False, hint="Give cv one split."
-            )
-        folds = without_weightless(folds, options.get("sample_weight"))
-        held_out, last = out_of_fold(self.estimator, X, labels, folds, kind, options)
+            allowed, hint = "True with several folds", "Give cv one split."
+            raise ParameterError("refit", OWNER, allowed=allowed, got=False, hint=hint)
+        held_out, last = out_of_fold(self.estimator, X, labels, folds, kind, options, self.n_jobs)
         if not self.refit:
-            return last, held_out
-        return clone(self.estimator).fit(X, labels.classes[labels.index], **options), held_out
+            trained, chose = folds[0]
+            return last, held_out, SeenRows.of(take_rows(X, trained), take_rows(X, chose))
+        model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
+        seen = SeenRows.of(X)
+        return model, held_out, replace(seen, validation=seen.training)
 
-    def _slack(self, n_classes: int) -> float | None:
-        if isinstance(self.slack, str) and self.slack == "auto":
-            return 1.0 if n_classes > 2 else 0.0
-        if self.slack is None:
-            return None
-        number = isinstance(self.slack, numbers.Real) and not isinstance(self.slack, bool)
-        if not number or not 0 <= float(self.slack) < np.inf:
-            allowed = "a number of standard errors from 0 on, 'auto', or None"
-            raise ParameterError("slack", OWNER, allowed=allowed, got=self.slack)
-        return float(self.slack)
-
-    def _floors(self, classes: npt.NDArray[Any]) -> Floors | None:
-        return None if self.theta is None else Floors.from_theta(self.theta, classes, owner=OWNER)
-
-    def _choose(self, held_out: HeldOut) -> None:
-        """Find the offsets, set what is known of them, and warn of floors that are missed."""
-        K, floors = len(self.classes_), self._floors(self.classes_)
+    def _choose(self, held_out: HeldOutScores, floors: Floors | None) -> None:
+        """Find the offsets, report on the rows that chose them, and warn about floors that are missed."""
+        K, labels = len(self.classes_), self.classes_.tolist()
         totals = np.bincount(held_out.target, minlength=K)
         quota = None if floors is None else floors.vote_quota(totals)
-        found = best_offsets(
-            held_out.scores, held_out.target, quota, self._slack(int((totals > 0).sum())) if floors is None else None
+        self.offsets_ = find_offsets(held_out.scores, held_out.target, quota)
+        before, counts = (
+            ClassCounts(count_correct(held_out.target, (held_out.scores + b).argmax(axis=1), K), totals)
+            for b in (np.zeros(K), self.offsets_)
         )
-        correct = [
-            count_correct(held_out.target, (held_out.scores + offsets).argmax(axis=1), K)
-            for offsets in (np.zeros(K), found.offsets)
-        ]
-        self._settle(found.offsets, found.proven, totals, *correct)
-        self.least_worst_error_ = found.least if floors is None else None
-        if self.shortfall_:
-            message = _missed_floors(self.shortfall_, self.validation_report_, found)
-            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
-        if self.validation_report_.absent:
-            absent = self.classes_[totals == 0].tolist()
-            unknown = "" if floors is None else " Whether their floors are met is not known."
+        self.validation_report_before_ = ClassReport.from_counts(before, labels, floors)
+        self.validation_report_ = ClassReport.from_counts(counts, labels, floors)
+        short = () if floors is None else Shortfall.of_vote(counts, labels, floors)
+        short = tuple(sorted(short, key=lambda row: -row.rows_short / row.total))
+        self.theta_ = None if floors is None else floors.as_floats()
+        self.shortfall_ = {row.label: row.rows_short for row in short}
+        self.blocking_classes_ = tuple(self.shortfall_)
+        self.floors_met_ = None if floors is None else not short and bool((totals > 0).all())
+        if short:
+            lower = max(row.rows_short / row.total for row in short)
             message = (
-                f"There is no held-out row of {absent}, so what offsets do to them cannot be judged: they keep the "
-                f"offset 0, the mean of the others.{unknown} Hold rows of every class out."
+                f"No offsets that meet all floors on the held-out rows were found. The nearest ones miss those of "
+                f"{', '.join(map(str, short))}. They would meet floors that are lower by {lower:.4f}."
             )
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
+        if not totals.all():
+            self._warn_about_absent(self.classes_[totals == 0].tolist())
 
-    def _settle(self, offsets: FloatArray, proven: bool, totals: IntArray, before: IntArray, correct: IntArray) -> None:
-        """Set what a fitted estimator has, from the held-out rows of each class and those right before and after."""
-        labels, floors = self.classes_.tolist(), self._floors(self.classes_)
-        self.offsets_, self.optimal_ = offsets, proven
-        self.validation_report_before_ = ClassReport.from_counts(ClassCounts(before, totals), labels, floors)
-        self.validation_report_ = ClassReport.from_counts(ClassCounts(correct, totals), labels, floors)
-        self.theta_ = None if floors is None else floors.as_floats()
-        self.shortfall_: dict[Any, int] = {}
-        self.floors_met_: bool | None = None
-        if floors is not None:
-            short = np.where(totals > 0, floors.vote_quota(totals) - correct, 0)
-            order = np.argsort(-short / np.maximum(totals, 1), kind="stable")
-            self.shortfall_ = {labels[k]: int(short[k]) for k in order if short[k] > 0}
-            self.floors_met_ = not self.shortfall_ and bool((totals > 0).all())
-        self.blocking_classes_: tuple[Any, ...] = tuple(self.shortfall_)
-
-
-def _n_shared(X: Any, X_val: Any) -> int | None:
-    seen, hashes = SeenRows.of(X).training, row_hashes(X_val, read_items=True)
-    return None if seen is None or hashes is None else int(which_seen(hashes, seen).sum())
-
-
-def _warn_of_reuse(n_reused: int | None, n_rows: int) -> None:
-    if n_reused is not None and n_reused > 0.1 * n_rows:
+    def _warn_about_absent(self, absent: list[Any]) -> None:
+        unknown = "" if self.theta is None else " Whether their floors are met is not known."
         message = (
-            f"The classifier was trained on, or chosen by, {n_reused} of the {n_rows} rows that choose the offsets. "
-            "Its errors there say little of those on other rows. Pass rows that it has not seen."
+            f"There are no held-out rows of {absent}, so the effect of offsets on these classes is unknown: they keep "
+            f"the offset 0, the mean of the others.{unknown} Hold out rows of every class."
         )
-        warnings.warn(message, ReusedRowsWarning, stacklevel=3)
-
-
-def _missed_floors(shortfall: Mapping[Any, int], report: ClassReport, found: Solution) -> str:
-    rows = {row.name: row for row in report.rows}
-    parts = []
-    for label, short in shortfall.items():
-        row = rows[str(label)]
-        parts.append(
-            f"{label!r} (error {row.error:.1%}, must be below {1 - (row.floor or 0):.1%}, {short} of {row.total} rows "
-            "short)"
-        )
-    start = (
-        "No offsets meet all floors on the held-out rows"
-        if found.proven
-        else "No offsets that meet all floors were found"
-    )
-    return (
-        f"{start}. The nearest found miss those of {', '.join(parts)}. "
-        f"If every floor were lower by {found.merit.worst:.4f}, they would all be met."
-    )
+        warnings.warn(message, UnmetBoundWarning, stacklevel=4)

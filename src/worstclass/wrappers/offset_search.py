@@ -1,0 +1,352 @@
+"""Search for decision offsets: smoothed descent, then exact line search along one class at a time.
+
+A row of class k is wrong where its *gap*, the largest other score minus its own, exceeds zero. Counting such rows
+gives the error of a class in steps of one row, so offsets that are best by counts often owe it to a row or two. The
+search therefore has two stages:
+
+1. **Smoothed descent.** A kernel estimate of the distribution of the gaps replaces the counts. The soft maximum of the
+   smoothed errors is differentiable in the offsets and is minimised by L-BFGS, starting from zero offsets.
+2. **Line search by counts.** While one class is moved, every row is right on one half-line, so one sort gives the
+   counts of all classes between any two neighbouring thresholds. The search takes the best move until none improves.
+
+Without floors, the result is the smoothed optimum if its counted worst-class error is close to the best one found by
+counts, and a point between the two otherwise. With floors, counts alone decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp, softmax
+
+from worstclass._typing import FloatArray, IntArray
+from worstclass.metrics import count_correct
+
+#: bandwidth of a logistic kernel for n normal values of deviation 1, times n^(1/3): the least mean squared error of
+#: an estimated distribution is reached at h^3 = 4 sqrt(pi) / (n (pi^2 / 3)^2)
+BANDWIDTH = (4 * np.pi**0.5 / (np.pi**2 / 3) ** 2) ** (1 / 3)
+#: interquartile range of a normal distribution of deviation 1
+NORMAL_RANGE = 1.349
+#: sharpness of the soft maximum of the class errors
+SHARPNESS = 20.0
+#: steps in which the way from one vector of offsets to another is tried
+STEPS = 100
+#: moves of the line search, for each class, at most
+MAX_MOVES = 10
+#: power of the shortfalls in ``Merit.soft``
+POWER = 8
+#: scores closer than this share of the largest one count as tied
+RESOLUTION = 2.0**-40
+
+
+class Merit(NamedTuple):
+    """How good offsets are; smaller is better, the first number first.
+
+    ``worst`` is the largest shortfall of a class as a share of its rows, ``soft`` the sum of high powers of the
+    shortfalls (it tells whether one class or several have the largest), ``wrong`` the number of wrong rows.
+    """
+
+    worst: float
+    soft: float
+    wrong: int
+
+
+@dataclass(frozen=True, eq=False)
+class OffsetProblem:
+    """Scores of held-out rows, and how many rows of each class should be right.
+
+    Parameters
+    ----------
+    scores : shape (n, K), finite.
+    target : class indices, shape (n,); every class has a row.
+    quota : how many rows of each class should be right, shape (K,). None: all, so that the shortfall of a class is its
+        error.
+
+    Examples
+    --------
+    >>> problem = OffsetProblem(np.array([[3.0, 0.0], [1.0, 0.0], [2.0, 0.0]]), np.array([0, 1, 1]))
+    >>> problem.merit(np.zeros(2)), problem.merit(np.array([0.0, 2.5]))
+    (Merit(worst=1.0, soft=1.0, wrong=2), Merit(worst=0.0, soft=0.0, wrong=0))
+    """
+
+    scores: FloatArray
+    target: IntArray
+    quota: IntArray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.scores.shape[1])
+
+    @cached_property
+    def totals(self) -> IntArray:
+        """Rows of each class."""
+        return np.bincount(self.target, minlength=self.n_classes)
+
+    @cached_property
+    def wanted(self) -> IntArray:
+        """Rows of each class that should be right, at most as many as there are."""
+        return self.totals if self.quota is None else np.minimum(self.quota, self.totals)
+
+    @cached_property
+    def gaps(self) -> FloatArray:
+        """Scores minus the score of the row's own class; -inf for that class. Shape (n, K)."""
+        rows = np.arange(len(self.target))
+        gaps = self.scores - self.scores[rows, self.target][:, None]
+        gaps[rows, self.target] = -np.inf
+        return gaps
+
+    @cached_property
+    def tolerance(self) -> float:
+        """Differences of scores up to this one count as ties."""
+        return float(np.abs(self.scores).max()) * RESOLUTION
+
+    def shortfall(self, right: IntArray, k: IntArray | slice = slice(None)) -> FloatArray:
+        """Return the missing rows as a share of the class, for counts of right rows of the classes ``k``."""
+        return np.asarray(np.maximum(self.wanted[k] - right, 0) / np.maximum(self.totals[k], 1))
+
+    def merit(self, offsets: FloatArray) -> Merit:
+        """Count the right rows of each class; ties go to the first class, as in ``numpy.argmax``."""
+        right = count_correct(self.target, (self.scores + offsets).argmax(axis=1), self.n_classes)
+        short = self.shortfall(right)
+        return Merit(float(short.max()), round(float((short**POWER).sum()), 12), int(len(self.target) - right.sum()))
+
+
+class Move(NamedTuple):
+    """The best move along one class: its merit, its length, the class, and by how much its offset changes."""
+
+    merit: Merit
+    length: float
+    k: int
+    change: float
+
+
+def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = None) -> FloatArray:
+    """Find offsets b for which ``argmax_k (score_k + b_k)`` serves the worst class.
+
+    Without quotas, the worst-class error on the rows is small; with quotas, the largest shortfall is small, then the
+    number of wrong rows. The worst class is never worse than with zero offsets, which are kept where no better ones are
+    found. With two classes the smallest worst-class error is found exactly.
+
+    Parameters
+    ----------
+    scores : shape (n, K), finite.
+    target : class indices, shape (n,). A class without a row keeps the offset 0, the mean of the others.
+    quota : how many rows of each class should be right, shape (K,).
+
+    Returns
+    -------
+    Offsets with mean 0, shape (K,).
+
+    Examples
+    --------
+    >>> scores = np.array([[0.0, s] for s in (1, 2, 4, 3, 5)])
+    >>> (scores + find_offsets(scores, np.array([0, 0, 0, 1, 1]))).argmax(axis=1).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    everyone = OffsetProblem(scores, target, quota)
+    zero, present = np.zeros(everyone.n_classes), np.flatnonzero(everyone.totals > 0)
+    if len(present) < 2:
+        return zero
+    problem = OffsetProblem(
+        np.ascontiguousarray(scores[:, present]),
+        np.searchsorted(present, target),
+        None if quota is None else quota[present],
+    )
+    found = zero.copy()
+    found[present] = _by_counts(problem) if quota is not None else _near_smoothed(problem)
+    found[present] -= found[present].mean()
+    merit, at_zero = everyone.merit(found), everyone.merit(zero)
+    return found if (merit.worst, merit.wrong) < (at_zero.worst, at_zero.wrong) else zero
+
+
+def _near_smoothed(problem: OffsetProblem) -> FloatArray:
+    """Move from the best offsets by counts towards the smoothed optimum, as far as the worst class allows.
+
+    It may exceed the smallest worst-class error found by one standard error; with two classes, not at all.
+    """
+    smooth = least_smoothed(problem)
+    best = climb(problem, smooth)
+    slack = 0.0 if problem.n_classes == 2 else standard_error(problem, best)
+    limit = min(problem.merit(best).worst + slack, problem.merit(np.zeros_like(best)).worst)
+    return towards(problem, best, smooth, limit)
+
+
+def _by_counts(problem: OffsetProblem) -> FloatArray:
+    """Find a small largest shortfall, then few wrong rows: line searches from three starts."""
+    smooth, zero = least_smoothed(problem), np.zeros(problem.n_classes)
+    between = towards(problem, smooth, zero, problem.merit(smooth).worst)
+    ends = [climb(problem, start) for start in (smooth, between, zero)]
+    return min(ends, key=problem.merit)
+
+
+def towards(problem: OffsetProblem, start: FloatArray, end: FloatArray, limit: float) -> FloatArray:
+    """Return the offsets nearest to ``end``, on the way from ``start``, whose largest shortfall is within a limit."""
+    for share in np.linspace(1, 0, STEPS + 1):
+        offsets = start + share * (end - start)
+        if problem.merit(offsets).worst <= limit:
+            return np.asarray(offsets)
+    return start
+
+
+def standard_error(problem: OffsetProblem, offsets: FloatArray) -> float:
+    """Return the binomial standard error of the worst-class error; of several worst classes, the largest one counts.
+
+    An error of 0 or 1 is taken as if half a row were otherwise.
+    """
+    right = count_correct(problem.target, (problem.scores + offsets).argmax(axis=1), problem.n_classes)
+    errors = 1 - right / problem.totals
+    n_rows = problem.totals[errors == errors.max()].max()
+    rate = np.clip(errors.max(), 0.5 / n_rows, 1 - 0.5 / n_rows)
+    return float(np.sqrt(rate * (1 - rate) / n_rows))
+
+
+# smoothed descent
+
+
+def least_smoothed(problem: OffsetProblem) -> FloatArray:
+    """Minimise the smoothed largest shortfall, starting from zero offsets."""
+    spread = spreads(problem)
+    unit = float(np.median(spread))  # makes the descent independent of the scale of the scores
+    bandwidth = BANDWIDTH * spread * problem.totals ** (-1 / 3)
+
+    def objective(steps: FloatArray) -> tuple[float, FloatArray]:
+        value, slope = smoothed_worst(problem, steps * unit, bandwidth)
+        return value, slope * unit
+
+    zero = np.zeros(problem.n_classes)
+    offsets = minimize(objective, zero, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x * unit
+    return np.asarray(offsets - offsets.mean()) if np.isfinite(offsets).all() else zero
+
+
+def smoothed_worst(problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray) -> tuple[float, FloatArray]:
+    """Return the soft maximum of the smoothed shortfalls, and its derivative in each offset."""
+    rival, wrong, errors = _smoothed_errors(problem, offsets, bandwidth)
+    target, K = problem.target, problem.n_classes
+    share = softmax(SHARPNESS * errors)
+    slope = wrong * (1 - wrong) * (share / problem.totals / bandwidth)[target]
+    derivative = np.bincount(rival, slope, K) - np.bincount(target, slope, K)
+    return float(logsumexp(SHARPNESS * errors)) / SHARPNESS, np.asarray(derivative, dtype=np.float64)
+
+
+def _smoothed_errors(
+    problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the strongest rival and the smoothed error of each row, and each class's error above the allowed one."""
+    gap, rival = _gap_and_rival(problem, offsets)
+    wrong = expit(gap / bandwidth[problem.target])
+    errors = np.bincount(problem.target, wrong, problem.n_classes) / problem.totals
+    return rival, wrong, np.asarray(errors - (1 - problem.wanted / problem.totals))
+
+
+def spreads(problem: OffsetProblem) -> FloatArray:
+    """Return how widely the gaps of each class are spread, as a standard deviation that outliers do not move."""
+    gap, _ = _gap_and_rival(problem, np.zeros(problem.n_classes))
+    found = np.zeros(problem.n_classes)
+    for k in range(problem.n_classes):
+        own = gap[problem.target == k]
+        low, high = np.percentile(own, [25, 75])
+        with np.errstate(over="ignore"):
+            deviation = own.std()
+        found[k] = min((high - low) / NORMAL_RANGE, deviation) or deviation
+    known = found[(found > problem.tolerance) & np.isfinite(found)]
+    fallback = float(np.median(known)) if len(known) else max(float(np.abs(problem.scores).max()), 1.0)
+    found[(found <= problem.tolerance) | ~np.isfinite(found)] = fallback
+    return found
+
+
+def _gap_and_rival(problem: OffsetProblem, offsets: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the largest other score of each row minus its own, and the class that has it."""
+    moved = problem.gaps + offsets
+    rival = moved.argmax(axis=1)
+    return moved[np.arange(len(rival)), rival] - offsets[problem.target], rival
+
+
+# line search by counts
+
+
+def climb(problem: OffsetProblem, offsets: FloatArray) -> FloatArray:
+    """Take the best move along one class, by counts, until none improves the merit."""
+    offsets, merit = offsets.copy(), problem.merit(offsets)
+    for _ in range(MAX_MOVES * problem.n_classes):
+        move = min(best_moves(problem, offsets), default=None)
+        if move is None or move.merit >= merit:
+            return offsets
+        moved = offsets.copy()
+        moved[move.k] += move.change
+        reached = problem.merit(moved)
+        if reached >= merit:  # ties within the resolution of the scores
+            return offsets
+        offsets, merit = moved, reached
+    return offsets
+
+
+def best_moves(problem: OffsetProblem, offsets: FloatArray) -> Iterator[Move]:
+    """Yield the best move along each class; of equally good ones, the shortest.
+
+    Examples
+    --------
+    Two classes, scores 0 and s, where s is 1, 2, 4 for the rows of the first class and 3, 5 for those of the second:
+    with an offset between -3 and -2 for the second class, one row is wrong.
+
+    >>> problem = OffsetProblem(np.array([[0.0, s] for s in (1, 2, 4, 3, 5)]), np.array([0, 0, 0, 1, 1]))
+    >>> list(best_moves(problem, np.zeros(2)))[1]
+    Move(merit=Merit(worst=0.3333333333333333, soft=0.00015241579, wrong=1), length=2.5, k=1, change=-2.5)
+    """
+    moved = problem.scores + offsets
+    rows = np.arange(len(moved))
+    first = moved.argmax(axis=1)
+    top = moved[rows, first]
+    rest = moved.copy()
+    rest[rows, first] = -np.inf
+    second = rest.argmax(axis=1)
+    next_top = rest[rows, second]
+    for k in range(problem.n_classes):
+        others_best = np.where(first == k, second, first)
+        threshold = np.where(first == k, next_top, top) - moved[:, k]  # class k wins the row above this change
+        own = problem.target == k
+        counted = own | (others_best == problem.target)  # no change of class k makes the other rows right
+        yield from _best_move(problem, k, threshold[counted], problem.target[counted])
+
+
+def _best_move(problem: OffsetProblem, k: int, threshold: FloatArray, target: IntArray) -> Iterator[Move]:
+    """Count all classes between neighbouring thresholds: rows of class k are right above theirs, others below."""
+    order = np.argsort(threshold, kind="stable")
+    places, of = threshold[order], target[order]
+    reach = np.ptp(places) + 4 * problem.tolerance or 1.0
+    ends = np.concatenate([[places[0] - reach], places, [places[-1] + reach]])
+    wide = np.flatnonzero(np.diff(ends) > 4 * problem.tolerance)
+    if len(wide) == 0:
+        return
+    worst, soft, wrong = (values[wide] for values in _counts_along(problem, k, of))
+    middles = (ends[wide] + ends[wide + 1]) / 2
+    best = np.lexsort((np.abs(middles), wrong, soft, worst))[0]
+    change = float(middles[best])
+    yield Move(Merit(float(worst[best]), float(soft[best]), int(wrong[best])), abs(change), k, change)
+
+
+def _counts_along(problem: OffsetProblem, k: int, of: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return the parts of the merit before and after each threshold; ``of`` are the classes of the rows in order.
+
+    At first no row of class k is right, and every row of the others; then the rows change one after another.
+    """
+    own, totals = of == k, np.bincount(of, minlength=problem.n_classes)
+    first = totals.copy()
+    first[k] = 0
+    by_class = np.argsort(of, kind="stable")
+    rank = np.empty(len(of), dtype=np.int64)
+    rank[by_class] = np.arange(len(of)) - (np.cumsum(totals) - totals)[of[by_class]]
+    right = np.where(own, rank + 1, totals[of] - rank - 1)  # of the row's class, after its threshold
+    before, after = problem.shortfall(right - np.where(own, 1, -1), of), problem.shortfall(right, of)
+    start = problem.shortfall(first)
+    others = np.concatenate([[np.delete(start, k).max()], np.where(own, 0.0, after)])
+    mine = problem.shortfall(np.concatenate([[0], np.cumsum(own)]), np.full(len(of) + 1, k))
+    worst = np.maximum(np.maximum.accumulate(others), mine)  # that of the others only grows
+    soft = (start**POWER).sum() + np.concatenate([[0.0], np.cumsum(after**POWER - before**POWER)])
+    n_right = first.sum() + np.concatenate([[0], np.cumsum(np.where(own, 1, -1))])
+    return worst, np.round(soft, 12), len(problem.target) - n_right
