@@ -65,6 +65,7 @@ def run_draw(setting: str, draw: int) -> dict:
         test=final,
         test_rows={"used": len(splits.test), "available": len(splits.test)},
     ).model_dump()
+    result |= result.pop("boosting")
     record = booster.history_[booster.n_rounds_ - 1]
     result["at_T"] = {"training_worst_error": max(record.vote_errors), "test": at_T.to_dict()}
     return result

@@ -17,8 +17,7 @@ from worstclass.cli.thetas import parse_floors
 from worstclass.data.labels import known_labels
 from worstclass.data.splits import ALL, Part, columns_in_order
 from worstclass.exceptions import DataError, ParameterError, WorstClassWarning
-from worstclass.experiments.run import Provenance, RunResult
-from worstclass.floors import Floors
+from worstclass.experiments.run import OffsetsResult, Provenance, RunResult
 from worstclass.metrics import ClassReport, class_report
 from worstclass.wrappers.abstention import AbstainingClassifier
 from worstclass.wrappers.cross_validation import count_trained_on
@@ -178,7 +177,6 @@ def counted_anew(
 ) -> RunResult:
     """Return the result of a fit with everything counted with the offsets, the bound too; the vote's is kept beside."""
     booster = model.estimator_
-    names = [str(label) for label in booster.classes_.tolist()]
 
     def report(part: Part | None) -> ClassReport | None:
         if part is None:
@@ -186,21 +184,10 @@ def counted_anew(
         return class_report(part.y, model.predict(part.X), labels=booster.classes_, theta=booster.theta)
 
     reports = {"training": report(train), "validation": report(val), "test": report(test)}
-    training = reports["training"]
-    assert training is not None
-    rows = {row.name: row for row in training.rows}
-    quotas = Floors.from_theta(booster.theta, booster.classes_).vote_quota([rows[name].total for name in names])
-    quota = dict(zip(names, quotas.tolist(), strict=True))
     return result.model_copy(
         update={
             **{name: None if found is None else found.to_dict() for name, found in reports.items()},
-            "bound_met": not training.missed,
-            "shortfall": {name: quota[name] - rows[name].correct for name in training.missed},
-            "offsets": {
-                "goal": goal,
-                **offsets_record(model),
-                "vote": {name: getattr(result, name) for name in reports},
-            },
+            "offsets": OffsetsResult.of(model),
         }
     )
 

@@ -19,7 +19,7 @@ from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
 from worstclass.exceptions import ParameterError, ReusedRowsWarning, SelectionInterrupted
-from worstclass.experiments.compare import Budget
+from worstclass.experiments.plan import Budget
 from worstclass.experiments.run import Provenance
 from worstclass.metrics import ClassReport, class_report
 from worstclass.selection import SelectionEvent, ThetaSelection, select_theta
