@@ -1,4 +1,4 @@
-"""Budgets: passes and time are counted, spent and told of, and what was finished before is kept."""
+"""Budgets: epochs and time are counted, spent and told of, and what was finished before is kept."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def fitted(model, *data):
 
 
 class Clock:
-    """Time that passes only when told to."""
+    """Time that goes on only when told to."""
 
     now = 0.0
 
@@ -68,7 +68,7 @@ def clock(monkeypatch):
 
 
 class Ticks(Callback):
-    """Lets one second go by in every pass."""
+    """Lets one second go by in every epoch."""
 
     def __init__(self, clock):
         self.clock = clock
@@ -78,7 +78,7 @@ class Ticks(Callback):
 
 
 class TestMeter:
-    def test_passes_are_spent_one_by_one(self):
+    def test_epochs_are_spent_one_by_one(self):
         meter = Meter(max_epochs=2)
         spent = []
         for _ in range(3):
@@ -133,21 +133,21 @@ class TestMeter:
         assert str(meter) == "3 seconds"
         for _ in range(1200):
             meter.count()
-        assert str(meter) == "1,200 passes"
+        assert str(meter) == "1,200 epochs"
 
     @pytest.mark.parametrize(
-        ("limits", "text"), [({"max_epochs": 7}, "7 passes"), ({"max_seconds": 0.25}, "0.25 seconds"), ({}, "any size")]
+        ("limits", "text"), [({"max_epochs": 7}, "7 epochs"), ({"max_seconds": 0.25}, "0.25 seconds"), ({}, "any size")]
     )
     def test_a_meter_can_always_be_named(self, limits, text):
         assert str(Meter(**limits)) == text
 
-    @pytest.mark.parametrize("passes", [None, 1, np.int64(3)])
+    @pytest.mark.parametrize("epochs", [None, 1, np.int64(3)])
     @pytest.mark.parametrize("seconds", [None, 1, 0.001, np.float64(2)])
-    def test_limits_that_are_allowed(self, passes, seconds):
-        check_limits(passes, seconds, owner="Me")
+    def test_limits_that_are_allowed(self, epochs, seconds):
+        check_limits(epochs, seconds, owner="Me")
 
     @pytest.mark.parametrize("bad", [0, -1, 1.5, 2.0, True, "5", math.nan, np.float64(3)], ids=repr)
-    def test_passes_that_are_refused(self, bad):
+    def test_epochs_that_are_refused(self, bad):
         with pytest.raises(ParameterError, match="'n' parameter of Me must be a positive whole number or None"):
             check_limits(bad, None, owner="Me", epochs_name="n")
 
@@ -158,37 +158,37 @@ class TestMeter:
 
 
 @both
-class TestPasses:
+class TestEpochs:
     def test_a_round_that_the_budget_cuts_off_is_not_kept(self, booster):
-        # rounds of two passes: two fit into five passes, and the fifth pass is one of the third round
+        # rounds of two epochs: two fit into five epochs, and the fifth epoch is one of the third round
         model, told = fitted(booster([[BAD, RIGHT]], max_epochs=5))
         assert (len(model.estimators_), model.n_epochs_) == (2, 5)
         assert [record.phase for record in model.history_] == ["boost", "boost"]
-        message = "The budget of 5 passes was spent before round 3 of 4 was finished. The 2 finished rounds are kept."
+        message = "The budget of 5 epochs was spent before round 3 of 4 was finished. The 2 finished rounds are kept."
         assert told == [("BudgetSpentWarning", message)]
         np.testing.assert_array_equal(model.predict(X), Y)
 
-    def test_a_budget_that_ends_with_a_round_allows_no_further_pass(self, booster):
+    def test_a_budget_that_ends_with_a_round_allows_no_further_epoch(self, booster):
         model, told = fitted(booster([[BAD, RIGHT]], max_epochs=4))
         assert (len(model.estimators_), model.n_epochs_) == (2, 4)
         assert [kind for kind, _ in told] == ["BudgetSpentWarning"]
 
-    def test_rounds_that_need_one_pass_each_are_ended_too(self, booster):
+    def test_rounds_that_need_one_epoch_each_are_ended_too(self, booster):
         model, told = fitted(booster([[RIGHT]], n_rounds=10, max_epochs=3))
         assert (len(model.estimators_), model.n_epochs_) == (3, 3)
         assert "before round 4 of 10" in told[0][1]
 
-    @pytest.mark.parametrize("passes", [8, 9, None])
-    def test_a_budget_that_is_enough_is_not_told_of(self, booster, passes):
-        model, told = fitted(booster([[BAD, RIGHT]], max_epochs=passes))
+    @pytest.mark.parametrize("epochs", [8, 9, None])
+    def test_a_budget_that_is_enough_is_not_told_of(self, booster, epochs):
+        model, told = fitted(booster([[BAD, RIGHT]], max_epochs=epochs))
         assert (len(model.estimators_), model.n_epochs_, told) == (4, 8, [])
 
-    def test_of_a_first_round_the_best_pass_is_kept(self, booster):
+    def test_of_a_first_round_the_best_epoch_is_kept(self, booster):
         worse = wrong_on(*range(12))
         model, told = fitted(booster([[worse, BAD, worse, RIGHT]], max_epochs=3))
         assert [(record.phase, record.epochs) for record in model.history_] == [("unmet", 3)]
         message = (
-            "The budget of 3 passes was spent before round 1 of 4 was finished. Its member alone is kept, as it is."
+            "The budget of 3 epochs was spent before round 1 of 4 was finished. Its member alone is kept, as it is."
         )
         assert ("BudgetSpentWarning", message) in told
         assert "UnmetEdgeWarning" not in dict(told)
