@@ -175,7 +175,7 @@ def test_re_splits_are_tested_by_the_corrected_test_and_draws_by_the_plain_one()
 @pytest.mark.parametrize(
     ("change", "test", "claim"),
     [
-        ("draws", "paired t-test", "over independent draws of the data"),
+        ("draws", "t-test", "over independent draws of the data"),
         ("resplits", "corrected resampled t-test", "for this data set, over re-splits of the same rows"),
         ("fixed-test", "corrected resampled t-test", "for this test set, over random starts and training/validation"),
     ],
@@ -184,7 +184,7 @@ def test_the_table_says_what_the_claim_is_conditional_on(change, test, claim):
     comparison = Comparison.from_results(resplit(change))
     markdown, text = comparison_markdown(comparison), " ".join(comparison_text(comparison).split())
     for shown_text in (markdown, text):
-        assert f"({test} over seeds, two-sided" in shown_text
+        assert f"Two-sided {test}, paired over seeds." in shown_text
         assert f"The claim holds {claim}" in shown_text
     assert ("n_test/n_train = 0.5" in markdown) == (change != "draws")
 
@@ -209,9 +209,9 @@ def test_failures_and_notes_are_listed():
         failed("ib", 0),
     ]
     comparison = Comparison.from_results(results)
-    assert [(cell.method, cell.seed, cell.error_type, cell.message) for cell in comparison.failures] == [
-        ("ib", 0, "ValueError", "no luck"),
-        ("ib", 1, "RuntimeError", "no head"),
+    assert [(note.method, note.seeds, note.text) for note in comparison.failures] == [
+        ("ib", (0,), "ValueError: no luck"),
+        ("ib", (1,), "RuntimeError: no head"),
     ]
     assert [(note.seeds, note.text) for note in comparison.notes] == [((0, 1), "bound missed"), ((1,), "slow")]
 

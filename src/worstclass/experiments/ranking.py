@@ -76,17 +76,8 @@ class MethodRow(pydantic.BaseModel, frozen=True):
         return spread
 
 
-class FailedCell(pydantic.BaseModel, frozen=True):
-    """A cell without a result, and why."""
-
-    method: str
-    seed: int
-    error_type: str
-    message: str
-
-
 class Note(pydantic.BaseModel, frozen=True):
-    """A note on a method, and the seeds that it holds for."""
+    """A note on a method, or why it failed, and the seeds that it holds for."""
 
     method: str
     seeds: tuple[int, ...]
@@ -143,7 +134,7 @@ class Comparison(pydantic.BaseModel, frozen=True):
     best: str | None
     against_reference: tuple[PairedTest, ...]
     pairs: tuple[PairedTest, ...]
-    failures: tuple[FailedCell, ...]
+    failures: tuple[Note, ...]
     notes: tuple[Note, ...]
     settings: dict[str, Any]
     method_settings: dict[str, dict[str, Any]]
@@ -192,8 +183,8 @@ class Comparison(pydantic.BaseModel, frozen=True):
             best=rows[0].method if rows[0].rank else None,
             against_reference=() if found is None else compare_with(values, found, alpha=alpha, test_to_train=ratio),
             pairs=compare_all_pairs(worst_first, alpha=alpha, test_to_train=ratio),
-            failures=tuple(_failures(everything)),
-            notes=tuple(_notes(everything)),
+            failures=_notes((result, [_failure(result)]) for result in everything if result.status == "failed"),
+            notes=_notes((result, result.notes) for result in everything),
             settings=shared,
             method_settings=own,
             provenance=_distinct(result.provenance for result in everything),
@@ -260,33 +251,25 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _settings(settings: dict[str, dict[str, Any]]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return the settings that all methods share, and for each method the rest, where there is any."""
-    first = next(iter(settings.values()))
+    first, *others = settings.values()
     shared = {
-        key: value
-        for key, value in first.items()
-        if all(key in other and other[key] == value for other in settings.values())
+        key: value for key, value in first.items() if all(key in other and other[key] == value for other in others)
     }
-    own = {
-        method: {key: value for key, value in values.items() if key not in shared}
-        for method, values in settings.items()
-    }
+    own = {method: {key: values[key] for key in values if key not in shared} for method, values in settings.items()}
     return shared, {method: values for method, values in own.items() if values}
 
 
-def _failures(results: Sequence[CellResult]) -> list[FailedCell]:
-    return [
-        FailedCell(method=result.method, seed=result.seed, error_type=result.error.type, message=result.error.message)
-        for result in results
-        if result.status == "failed" and result.error is not None
-    ]
+def _failure(result: CellResult) -> str:
+    return "" if result.error is None else f"{result.error.type}: {result.error.message}"
 
 
-def _notes(results: Sequence[CellResult]) -> list[Note]:
+def _notes(texts: Iterable[tuple[CellResult, Iterable[str]]]) -> tuple[Note, ...]:
+    """Return each text once for each method, with the seeds that have it."""
     seeds: dict[tuple[str, str], list[int]] = {}
-    for result in results:
-        for text in dict.fromkeys(result.notes):
+    for result, of_cell in texts:
+        for text in dict.fromkeys(of_cell):
             seeds.setdefault((result.method, text), []).append(result.seed)
-    return [Note(method=method, seeds=tuple(of_note), text=text) for (method, text), of_note in seeds.items()]
+    return tuple(Note(method=method, seeds=tuple(of_note), text=text) for (method, text), of_note in seeds.items())
 
 
 def _distinct(provenance: Iterable[Provenance]) -> tuple[Provenance, ...]:

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from worstclass._text import text_table
-from worstclass.experiments.ranking import Comparison, MethodRow, Spread
+from worstclass.experiments.ranking import Comparison, MethodRow, Note, Spread
 from worstclass.experiments.significance import CLAIMS, PairedTest
 from worstclass.report.figures import COLOURS, as_text
 from worstclass.report.summary import markdown_table
@@ -37,13 +37,7 @@ FROM_REFERENCE, FROM_BEST = "*", "†"
 #: marks of the figure
 MEAN_MARK: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 13, "markeredgewidth": 2.2}
 SEED_MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.6, "markeredgewidth": 0, "alpha": 0.6}
-PLAIN_MARK: dict[str, Any] = {
-    "linestyle": "none",
-    "marker": "o",
-    "markersize": 6,
-    "markerfacecolor": "white",
-    "markeredgecolor": "0.25",
-}
+PLAIN_MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 6, "mfc": "white", "mec": "0.25"}
 
 #: columns of the CSV about one test: end of the column's name, value of the test
 TEST_COLUMNS = {
@@ -72,12 +66,9 @@ def comparison_markdown(comparison: Comparison) -> str:
         heads = ["method", "against", "seeds", "difference", "p", "corrected p", "sign-flip p"]
         tested = [[_inline(cell) for cell in _test_cells(test)] for test in tests]
         lines += ["## Differences", "", *markdown_table(heads, tested), "", _on_tests(comparison, tests), ""]
-    failures = [f"- {_inline(who)}: {_code(message)}" for who, message in _failures(comparison)]
+    failures = [f"- {_inline(_who(note))}: {_code(_message(note))}" for note in comparison.failures]
     lines += ["## Failed cells", "", *failures, ""] if failures else []
-    notes = [
-        f"- {_inline(note.method)}, {_seeds(note.seeds)}: {_inline(_shortened(_one_line(note.text), MAX_MESSAGE))}"
-        for note in comparison.notes
-    ]
+    notes = [f"- {_inline(_who(note))}: {_inline(_message(note))}" for note in comparison.notes]
     lines += ["## Notes", "", *notes, ""] if notes else []
     return "\n".join([*lines, "## How it was made", "", *_facts(comparison)]) + "\n"
 
@@ -87,7 +78,7 @@ def comparison_text(comparison: Comparison) -> str:
     lines = text_table(HEAD, [_cells(row, comparison) for row in comparison.rows], left=(0, 1))
     width = max(80, *(len(line) for line in lines))
     lines += [textwrap.fill(line, width, break_on_hyphens=False) for line in _captions(comparison)]
-    lines += [f"failed: {who}: {message}" for who, message in _failures(comparison)]
+    lines += [f"failed: {_who(note)}: {_message(note)}" for note in comparison.failures]
     return "\n".join(lines) + "\n"
 
 
@@ -122,55 +113,46 @@ def comparison_figure(comparison: Comparison) -> Figure:
 
     Methods are in the order of the table, best at the top; the reference has a colour of its own.
     """
-    rows = comparison.rows
+    rows, n_seeds, reference = comparison.rows, len(comparison.seeds), comparison.reference
     figure = Figure(figsize=(7.5, 1.4 + 0.3 * max(len(rows), 3)), layout="constrained")
     axes = figure.subplots()
+    names = []
     for place, row in enumerate(rows):
+        names.append(_name(row.method) + ("" if row.n_done == n_seeds else f" ({row.n_done} of {n_seeds})"))
         if row.worst is None or row.plain is None:
-            along = axes.get_yaxis_transform()
-            axes.text(
-                0.01, place, "no result", color="0.4", size=8, va="center", transform=along, backgroundcolor="white"
-            )
+            text: dict[str, Any] = {"color": "0.4", "size": 8, "va": "center", "backgroundcolor": "white"}
+            axes.text(0.01, place, "no result", transform=axes.get_yaxis_transform(), **text)
             continue
-        colour = _colour(row.method, comparison)
+        colour = COLOURS[4] if row.method == reference else COLOURS[0]
         seeds = list(row.worst.by_seed.values())
         around = place + 0.2 * np.linspace(-1, 1, len(seeds)) * (len(seeds) > 1)
         axes.plot(row.plain.mean, place, zorder=2, clip_on=False, **PLAIN_MARK)
         axes.plot(row.worst.mean, place, color=colour, zorder=3, clip_on=False, **MEAN_MARK)
         axes.plot(seeds, around, color=colour, zorder=4, clip_on=False, **SEED_MARK)
-    axes.set_yticks(range(len(rows)), [_tick(row, comparison) for row in rows])
-    axes.set_xlabel(f"test error on {as_text(_shortened(_one_line(comparison.data), 2 * MAX_NAME))}")
     largest = max((row.worst.maximum for row in rows if row.worst is not None), default=1.0) or 1.0
     axes.set(ylim=(len(rows) - 0.4, -0.6), xlim=(0, 1.03 * largest))
+    axes.set_yticks(range(len(rows)), names)
+    axes.set_xlabel(f"test error on {_name(comparison.data)}")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0 if largest >= 0.08 else 1))
     axes.grid(axis="y", color="0.92")
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    columns = 4 if len(comparison.reference or "") <= MAX_NAME // 2 else 2
+    marks = [("worst class, mean", COLOURS[0], MEAN_MARK), ("worst class, each seed", COLOURS[0], SEED_MARK)]
+    marks += [("all rows, mean", "0.25", PLAIN_MARK)]
+    if reference is not None:
+        marks.insert(1, (f"the same of {_name(reference)}", COLOURS[4], MEAN_MARK))
+    columns = 4 if len(reference or "") <= MAX_NAME // 2 else 2
     layout: dict[str, Any] = {"loc": "outside upper center", "ncols": columns, "labelspacing": 1.2}
-    figure.legend(handles=_legend_marks(comparison), frameon=False, fontsize=8, **layout)
+    handles = [Line2D([], [], color=colour, label=label, **mark) for label, colour, mark in marks]
+    figure.legend(handles=handles, frameon=False, fontsize=8, **layout)
     return figure
 
 
-def _legend_marks(comparison: Comparison) -> list[Line2D]:
-    marks = [Line2D([], [], color=COLOURS[0], label="worst class, mean", **MEAN_MARK)]
-    if comparison.reference is not None:
-        name = as_text(_shortened(_one_line(comparison.reference), MAX_NAME))
-        colour = _colour(comparison.reference, comparison)
-        marks += [Line2D([], [], color=colour, label=f"the same of {name}", **MEAN_MARK)]
-    marks += [Line2D([], [], color=COLOURS[0], label="worst class, each seed", **SEED_MARK)]
-    return [*marks, Line2D([], [], label="all rows, mean", **PLAIN_MARK)]
-
-
-def _colour(method: str, comparison: Comparison) -> str:
-    return COLOURS[4] if method == comparison.reference else COLOURS[0]
-
-
-def _tick(row: MethodRow, comparison: Comparison) -> str:
-    name, n_seeds = _shortened(_one_line(row.method), MAX_NAME), len(comparison.seeds)
-    return as_text(name if row.n_done == n_seeds else f"{name} ({row.n_done} of {n_seeds})")
+def _name(text: str) -> str:
+    """Return a name that fits beside the figure, as matplotlib shows it."""
+    return as_text(_shortened(_one_line(text), MAX_NAME))
 
 
 def _cells(row: MethodRow, comparison: Comparison) -> list[str]:
@@ -214,12 +196,12 @@ def _captions(comparison: Comparison) -> list[str]:
         lines.append("A method with fewer finished seeds than others is not ranked: its mean is over other seeds.")
     reading = []
     level = f"p at most {comparison.alpha:g}"
-    test = "paired t-test" if comparison.test_to_train is None else "corrected resampled t-test"
+    test = "t-test" if comparison.test_to_train is None else "corrected resampled t-test"
     n_tests = _n_tested(comparison.against_reference)
     if n_tests:
         reading.append(
             f"{FROM_REFERENCE} marks a {metric} that differs significantly from that of {comparison.reference} "
-            f"({test} over seeds, two-sided, {level} after Holm's correction for {_count(n_tests, 'test')})"
+            f"({level} after Holm's correction for {_count(n_tests, 'test')})"
         )
     if _n_tested(_tests_against_best(comparison)):
         reading.append(
@@ -228,20 +210,20 @@ def _captions(comparison: Comparison) -> list[str]:
             "chose the best)"
         )
     if reading:
-        lines.append(f"{'; '.join(reading)}. The claim holds {CLAIMS[comparison.seeds_change]}.")
+        lines.append(f"{'; '.join(reading)}.")
+        lines.append(f"Two-sided {test}, paired over seeds. The claim holds {CLAIMS[comparison.seeds_change]}.")
     elif _shown_tests(comparison):
         needed = "two seeds" if comparison.test_to_train is None else "three seeds"
         lines.append(f"No difference could be tested: a test needs {needed} that both methods finished.")
     return lines
 
 
-def _failures(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return method and seeds, and why they failed; seeds that failed alike together."""
-    seeds: dict[tuple[str, str], list[int]] = {}
-    for failed in comparison.failures:
-        message = _shortened(_one_line(f"{failed.error_type}: {failed.message}"), MAX_MESSAGE)
-        seeds.setdefault((failed.method, message), []).append(failed.seed)
-    return [(f"{_one_line(method)}, {_seeds(alike)}", message) for (method, message), alike in seeds.items()]
+def _who(note: Note) -> str:
+    return f"{_one_line(note.method)}, {_seeds(note.seeds)}"
+
+
+def _message(note: Note) -> str:
+    return _shortened(_one_line(note.text), MAX_MESSAGE)
 
 
 def _n_tested(tests: Sequence[PairedTest]) -> int:
