@@ -1,6 +1,11 @@
-"""Cells on disk: what is kept, resumed, refused, and what happens to those that fail."""
+"""Cells on disk: what is kept, resumed, refused, run side by side, and what happens to those that fail."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -8,7 +13,8 @@ import numpy as np
 import pytest
 
 from worstclass.exceptions import ParameterError, UnmetBoundWarning
-from worstclass.experiments.cells import Cell, CellOutcome, CellResult, run_cells
+from worstclass.experiments.cells import Cell, CellOutcome, CellResult
+from worstclass.experiments.grid import run_cells
 from worstclass.experiments.run import Provenance
 from worstclass.metrics import class_report
 
@@ -24,7 +30,7 @@ def outcome_of(cell, **values):
     rng = np.random.default_rng([cell.seed, *cell.method.encode()])
     y = np.repeat(["a", "b"], 4)
     report = class_report(y, rng.choice(["a", "b"], size=8), labels=["a", "b"])
-    return CellOutcome(report, **{"passes": 3, "seconds": 1.5, **values})
+    return CellOutcome(report, **{"epochs": 3, "seconds": 1.5, **values})
 
 
 class Recorder:
@@ -107,7 +113,7 @@ def test_a_finished_cell_is_kept_with_all_that_was_found(tmp_path):
     assert kept["class_mean_error"] == 0.375  # of 1/4 and 1/2
     assert kept["plain_error"] == pytest.approx(1 / 3)  # 2 of 6
     assert kept["train_worst_error"] == pytest.approx(1 / 3)
-    assert (kept["passes"], kept["n_members"], kept["extra"]) == (7, 2, {"gamma": 0.1})
+    assert (kept["epochs"], kept["n_members"], kept["extra"]) == (7, 2, {"gamma": 0.1})
     assert kept["seconds"] >= 0
     assert kept["test"] == kept["validation"] == report.to_dict()
     assert kept["provenance"] == Provenance.collect().model_dump()
@@ -180,7 +186,7 @@ def test_a_broken_file_counts_as_not_done(tmp_path, damage):
     (result,) = run_cells(cells_of(["ce"]), again, tmp_path, events.append)
     assert again.ran == [("ce", 0)]
     assert [event.kind for event in events] == ["unreadable", "started", "finished"]
-    assert "ce-seed0.json is not a whole cell and is made anew" in events[0].message
+    assert "ce-seed0.json is not a whole cell and is run again" in events[0].message
     assert result == whole == CellResult.read(file)
 
 
@@ -332,3 +338,74 @@ def test_the_folder_is_made_before_anything_runs(tmp_path):
     folder = tmp_path / "deep" / "cells"
     run_cells(cells_of(["a"]), lambda cell: outcome_of(cell) if folder.is_dir() else None, folder)
     assert CellResult.read(folder / "a-seed0.json").status == "done"
+
+
+# side by side
+
+
+def slow_outcome(cell):
+    """An outcome that knows its process and threads; the first cell ends last."""
+    import torch
+
+    if cell.seed == 0:
+        time.sleep(0.3)
+    return outcome_of(cell, extra={"pid": os.getpid(), "threads": torch.get_num_threads()})
+
+
+def test_workers_write_every_cell_and_results_come_in_the_order_of_the_cells(tmp_path):
+    cells = cells_of(["a", "b"], 3)
+    events = []
+    results = run_cells(cells, slow_outcome, tmp_path, events.append, n_jobs=2)
+    assert [result.cell for result in results] == cells
+    assert results == [CellResult.read(tmp_path / cell.file_name) for cell in cells]
+    assert {event.kind for event in events} == {"finished"}
+    assert [cells[event.number - 1] for event in events] == [event.cell for event in events]
+    pids = {result.extra["pid"] for result in results}
+    assert os.getpid() not in pids
+    assert {result.extra["threads"] for result in results} == {1}
+    alone = run_cells(cells, slow_outcome, tmp_path / "alone")
+    assert {result.extra["pid"] for result in alone} == {os.getpid()}
+    strip = {"extra", "seconds"}
+    assert [one.model_dump(exclude=strip) for one in results] == [one.model_dump(exclude=strip) for one in alone]
+
+
+def test_a_cell_that_fails_in_a_worker_is_written_as_failed(tmp_path):
+    results = run_cells(cells_of(["a", "b", "c"]), Recorder({"b": ZeroDivisionError("by zero")}), tmp_path, n_jobs=2)
+    assert [result.status for result in results] == ["done", "failed", "done"]
+    assert results[1].error.message == "by zero"
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_cells import cells_of, outcome_of
+from worstclass.experiments.grid import run_cells
+
+def run(cell):
+    if cell.method == "slow":
+        time.sleep(600)
+    return outcome_of(cell)
+
+run_cells(cells_of(["a", "b", "slow", "c"]), run, Path(sys.argv[1]), n_jobs=2)
+"""
+
+
+def test_a_killed_run_loses_only_running_cells(tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(KILLED.format(tests=str(Path(__file__).parent)))
+    folder = tmp_path / "cells"
+    process = subprocess.Popen([sys.executable, str(script), str(folder)], start_new_session=True)
+    try:
+        wanted = {f"{name}-seed0.json" for name in "abc"}
+        while not (folder.is_dir() and wanted <= set(names_in(folder))):
+            assert process.poll() is None
+            time.sleep(0.1)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert names_in(folder) == sorted(wanted)
+    again = Recorder()
+    results = run_cells(cells_of(["a", "b", "slow", "c"]), again, folder)
+    assert again.ran == [("slow", 0)]
+    assert [result.status for result in results] == ["done"] * 4

@@ -12,6 +12,7 @@ from functools import cache, wraps
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone, is_classifier
@@ -40,7 +41,7 @@ from worstclass.exceptions import (
     UnmetBoundWarning,
     WorstClassWarning,
 )
-from worstclass.methods import DEFAULT_EPOCHS, find_method
+from worstclass.methods import DEFAULT_EPOCHS, find_method, parse_options
 
 ROOT = Path(__file__).parents[1]
 NAMES = [method.name for method in list_methods()]
@@ -99,7 +100,7 @@ def fitted(name):
 
 
 def trained(model):
-    """What made the passes: the model, or what is inside its offsets."""
+    """What was trained: the model, or what is inside its offsets."""
     return model.estimator_ if isinstance(model, WorstClassOffsets) else model
 
 
@@ -126,7 +127,7 @@ BY_ALL_ROWS = {"ce", "boosting", "deep-ensemble"}
 #: Focal also counts rows alike; it only hesitates. Temperatures (cdt) move the answers of a network that has separated
 #: the training rows, which overlapping discs do not allow. Forest and boosted trees weigh the classes, but
 #: grow until they know the training rows by heart, where weights have no effect. LDAM weighs classes in the
-#: last fifth of the passes only, and the stumps of RUSBoost are too weak for four classes. All may go either way.
+#: last fifth of the epochs only, and the stumps of RUSBoost are too weak for four classes. All may go either way.
 EITHER_WAY = {"focal", "cdt", "forest", "hist-gradient-boosting", "ldam-drw", "rusboost"}
 
 
@@ -169,7 +170,7 @@ def test_ours_and_naive_lower_the_worst_class_of_the_squares_below_that_of_cross
 
 
 @pytest.mark.parametrize(("name", "plain"), [("ce+offsets", "ce"), ("ours+offsets", "ours")])
-def test_offsets_are_tuned_on_the_rows_that_choose_for_the_others_and_cost_no_pass(name, plain):
+def test_offsets_are_tuned_on_the_rows_that_choose_for_the_others_and_cost_no_epoch(name, plain):
     rows = make_splits(*draw_blobs(3, [300, 60, 30]), val=0.4, test=0.0, seed=0)
     data = rows.train.X, rows.train.y, rows.val.X, rows.val.y
     model, alone = (quietly(built(which, max_epochs=20), *data) for which in (name, plain))
@@ -180,7 +181,7 @@ def test_offsets_are_tuned_on_the_rows_that_choose_for_the_others_and_cost_no_pa
     np.testing.assert_array_equal(model.offsets_, by_hand.offsets_)
     assert sum(row.total for row in model.validation_report_.rows) == len(rows.val.y)
     assert model.validation_report_.worst_error < alone.validation_report_.worst_error
-    # without validation rows the training rows choose, as they choose the pass
+    # without validation rows the training rows choose, as they choose the epoch
     model, alone = (quietly(built(which, max_epochs=20), *data[:2]) for which in (name, plain))
     by_hand = quietly(WorstClassOffsets(alone, cv="prefit"), *data[:2])
     np.testing.assert_array_equal(model.offsets_, by_hand.offsets_)
@@ -213,10 +214,106 @@ def test_half_dnn_is_one_network_that_meets_every_floor():
     assert model.bound_met_
     assert model.n_epochs_ == record.epochs < 500
     impossible = built("0.5-dnn", theta=0.99, max_epochs=5)
-    spent = pytest.warns(BudgetSpentWarning, match="The budget of 5 passes was spent before round 1 of 1")
+    spent = pytest.warns(BudgetSpentWarning, match="The budget of 5 epochs was spent before round 1 of 1")
     with spent, pytest.warns(UnmetBoundWarning):
         impossible.fit(X, Y)
     assert (len(impossible.estimators_), impossible.bound_met_) == (1, False)
+
+
+def test_half_dnn_stops_only_strictly_below_the_bound():
+    # the bound is an error BELOW 1 - theta = 25%: of 100 rows a class at most 24 may be wrong
+    squares = load_dataset("artificial-balanced", seed=0, n_test=10)
+    model = quietly(build_method("0.5-dnn", theta=0.75, learner={"lr": 0.01}, random_state=0), *squares_of(squares))
+    assert model.bound_met_
+    assert max(row.error for row in model.training_report_.rows) <= 0.24
+
+
+def squares_of(splits):
+    return splits.train.X, splits.train.y
+
+
+# tables with categories and missing values
+
+
+def patients(seed=0, n=120):
+    """A table with a category, a number with gaps and a column of text; labels are text."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.4
+    table = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.2, np.nan, rng.normal(50 + 20 * ill, 5)),
+            "ward": pd.Categorical(np.where(ill, rng.choice(["north", "west"], n), rng.choice(["east", "west"], n))),
+            "sex": rng.choice(["f", "m"], n).astype(object),
+        }
+    )
+    return table, np.where(ill, "ill", "well")
+
+
+@every_method
+def test_every_method_takes_data_frames_with_categories_and_gaps_by_itself(name):
+    table, y = patients()
+    learner = {"standardize": True} if find_method(name).kind == "network" else {}
+    model = quietly(built(name, learner=learner), table, y)
+    other, y_other = patients(1)
+    other["ward"] = other["ward"].astype(object).where(other.index > 3, "elsewhere").astype("category")
+    answers = model.predict(other)
+    assert max(class_errors(y_other, answers).values()) < 0.5
+    one = model.predict(other.iloc[[7]])
+    assert one.tolist() == answers[[7]].tolist()
+
+
+# options as text
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "values"),
+    [
+        ("focal", {"gamma": "2"}, {"gamma": 2.0}),
+        (
+            "ours",
+            {"gamma": "0.25", "n_rounds": "7", "extend": "False"},
+            {"gamma": 0.25, "n_rounds": 7, "extend": False},
+        ),
+        ("ours", {"extend": "3", "patience": "auto"}, {"extend": 3, "patience": "auto"}),
+        ("ib", {"after": "None", "alpha": " 1e3 "}, {"after": None, "alpha": 1000.0}),
+        ("ib", {"after": "12"}, {"after": 12}),
+        ("naive", {"over": "sample"}, {"over": "sample"}),
+        ("forest", {"n_estimators": "30"}, {"n_estimators": 30}),
+        ("ce", {}, {}),
+    ],
+    ids=str,
+)
+def test_options_are_read_as_their_defaults_are(name, texts, values):
+    found = parse_options(find_method(name), texts)
+    assert found == values
+    assert [type(value) for value in found.values()] == [type(value) for value in values.values()]
+
+
+def test_every_default_survives_its_own_text():
+    for method in list_methods():
+        texts = {name: str(value) for name, value in method.options.items()}
+        assert parse_options(method, texts) == dict(method.options)
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "told"),
+    [
+        ("focal", {"gamma": "much"}, "'gamma' parameter of the method 'focal' must be a number. Got 'much'"),
+        ("forest", {"n_estimators": "2.5"}, "'n_estimators' parameter of the method 'forest' must be a whole number"),
+        ("ib", {"after": "soon"}, "'after' parameter of the method 'ib' must be a whole number or none"),
+        ("ours", {"extend": "maybe"}, "must be a whole number or true or false. Got 'maybe'"),
+        ("naive", {"over": ""}, "'over' parameter"),
+    ],
+    ids=str,
+)
+def test_text_that_is_no_value_of_the_option_is_refused(name, texts, told):
+    with pytest.raises(ParameterError, match=re.escape(told)):
+        parse_options(find_method(name), texts)
+
+
+def test_the_text_of_an_unknown_option_gets_a_suggestion():
+    with pytest.raises(UnknownOptionError, match=r"The method 'focal' has no option 'gama'.*Did you mean 'gamma'"):
+        parse_options(find_method("focal"), {"gama": "2"})
 
 
 # one seed, one answer
@@ -378,8 +475,8 @@ def test_every_option_of_every_method_reaches_its_model():
         ),
     ],
 )
-def test_the_loss_of_each_method_in_forty_passes(name, options, loss):
-    # the quarter of 40 passes is 10, four fifths are 32
+def test_the_loss_of_each_method_in_forty_epochs(name, options, loss):
+    # the quarter of 40 epochs is 10, four fifths are 32
     model = build_method(name, max_epochs=40, **options)
     assert repr(model.learner.loss) == loss
     assert model.learner.head == ("cosine" if name == "ldam-drw" else "as-built")
@@ -392,12 +489,12 @@ def test_limits_that_are_left_out():
     assert build_method("ours", theta=0.5).max_epochs is None
     assert build_method("deep-ensemble").max_epochs is None
     trees = build_method("ours-trees", theta=0.5, max_epochs=5, max_seconds=3)
-    assert (trees.max_epochs, trees.max_seconds) == (None, 3)  # trees make no passes over rows
+    assert (trees.max_epochs, trees.max_seconds) == (None, 3)  # trees make no epochs
 
 
-def test_passes_a_round_are_told_apart_from_those_in_all():
+def test_the_epochs_of_a_round_differ_from_those_of_all_rounds():
     model = build_method("ours", theta=0.5, max_epochs=300, max_epochs_per_round=20)
-    assert (model.max_epochs, model.max_epochs) == (20, 300)
+    assert (model.max_epochs_per_round, model.max_epochs) == (20, 300)
 
 
 def test_any_loss_can_be_boosted():
@@ -464,7 +561,7 @@ def test_the_methods_with_floors_are_these():
         ("ldam-drw", {"scale": 0}, "'scale' parameter"),
         ("boosting", {"gamma": 0.9}, "'gamma' parameter of InstanceBooster"),
         ("ours", {"extend": -1}, "'extend' parameter of WorstClassBooster"),
-        ("ours", {"max_epochs_per_round": 0}, "'max_epochs' parameter of WorstClassBooster"),
+        ("ours", {"max_epochs_per_round": 0}, "'max_epochs_per_round' parameter of WorstClassBooster"),
         ("0.5-dnn", {"patience": 0}, "'patience' parameter"),
         ("deep-ensemble", {"n_members": 0}, "'n_members' parameter of DeepEnsemble"),
         ("ce", {"max_epochs": 0}, r"'max_epochs' parameter of build_method\('ce'\) must be a positive whole number"),

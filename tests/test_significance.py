@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from worstclass import make_splits, worst_class_error
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 from worstclass.experiments.significance import (
     PairedTest,
@@ -57,7 +58,7 @@ def test_turning_the_pair_around_turns_the_difference_around_only():
     a, b = by_seed(0.3, 0.5, 0.4, 0.6), by_seed(0.2, 0.1, 0.3, 0.3)
     there, back = one_test(a, b), one_test(b, a)
     assert (back.mean_difference, back.t) == (pytest.approx(-there.mean_difference), pytest.approx(-there.t))
-    assert (back.p, back.p_permutation) == (pytest.approx(there.p), there.p_permutation)
+    assert (back.p, back.p_sign_flip) == (pytest.approx(there.p), there.p_sign_flip)
 
 
 def test_seeds_are_paired_by_their_number_and_only_common_ones_count():
@@ -76,14 +77,14 @@ def test_fewer_than_two_common_seeds_are_not_testable(b, n, difference):
 
 def test_two_seeds_are_left_to_the_sign_flip_test_which_cannot_reject():
     test = one_test(by_seed(0.9, 0.9), by_seed(0.1, 0.2))
-    assert (test.n, test.test, test.t, test.p, test.significant) == (2, "permutation", None, 0.5, False)
+    assert (test.n, test.test, test.t, test.p, test.significant) == (2, "sign-flip", None, 0.5, False)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_no_difference_anywhere_gives_p_one(n):
     values = by_seed(*np.linspace(0.1, 0.7, n))
     test = one_test(values, dict(values))
-    assert (test.mean_difference, test.p, test.p_permutation, test.significant) == (0.0, 1.0, 1.0, False)
+    assert (test.mean_difference, test.p, test.p_sign_flip, test.significant) == (0.0, 1.0, 1.0, False)
 
 
 def test_differences_by_rounding_are_none():
@@ -97,8 +98,41 @@ def test_the_same_difference_everywhere_is_left_to_the_sign_flip_test(n, p):
     # 0.3 - 0.2 and 0.8 - 0.7 differ in the last digit: rounding must not pass for variance
     low = [(2 + seed) / 10 for seed in range(n)]
     test = one_test(by_seed(*((3 + seed) / 10 for seed in range(n))), by_seed(*low))
-    assert (test.test, test.t, test.p) == ("permutation", None, p)
+    assert (test.test, test.t, test.p) == ("sign-flip", None, p)
     assert test.significant == (p <= ALPHA)
+
+
+# re-splits of one data set
+
+
+def test_the_corrected_resampled_t_test_by_hand():
+    # differences 0.1, 0.2, 0.3: mean 0.2, deviation 0.1; three splits with 1 test row for 4 training rows: t is
+    # 0.2 / (0.1 sqrt(1/3 + 1/4)) = 2 sqrt(12/7), t^2 = 48/7, and p = 1 - t / sqrt(t^2 + 2) = 1 - sqrt(48/62)
+    test = one_test(by_seed(0.5, 0.5, 0.5), by_seed(0.4, 0.3, 0.2), test_to_train=0.25)
+    assert (test.n, test.test, test.p_sign_flip) == (3, "corrected-t", None)
+    assert test.t == pytest.approx(math.sqrt(48 / 7))
+    assert test.p == pytest.approx(1 - math.sqrt(48 / 62))
+    assert test.p_corrected == test.p
+
+
+@given(st.floats(0.01, 10), st.integers(3, 9))
+def test_the_correction_divides_t_by_what_the_variance_grows_by(ratio, n):
+    a, b = np.random.default_rng(n).uniform(size=(2, n))
+    plain, corrected = (one_test(by_seed(*a), by_seed(*b), test_to_train=share) for share in (None, ratio))
+    assert corrected.t == pytest.approx(plain.t / math.sqrt(1 + n * ratio))
+    assert corrected.p > plain.p
+
+
+@pytest.mark.parametrize("a", [by_seed(0.9, 0.8), by_seed(0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), by_seed(0.1)])
+def test_re_splits_need_three_seeds_and_differences_that_vary(a):
+    test = one_test(a, {seed: value - 0.25 if len(a) > 2 else seed for seed, value in a.items()}, test_to_train=0.5)
+    assert (test.test, test.p, test.p_corrected, test.significant) == ("none", None, None, False)
+
+
+def test_a_share_of_test_rows_that_is_none_is_refused():
+    for bad in (0, -1, math.nan, True):
+        with pytest.raises(ParameterError, match="'test_to_train' parameter of compare_with must be a positive number"):
+            one_test(by_seed(0.1, 0.2), by_seed(0.1, 0.2), test_to_train=bad)
 
 
 # sign flips
@@ -276,3 +310,43 @@ def test_the_level_holds_for_whole_rows_as_compare_with_sees_them():
         found += any(test.significant for test in tests)
     assert found / n_repeats <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / n_repeats)
     assert found > 0
+
+
+# the promise for re-splits: two equal methods on splits of the same rows
+
+
+def split_differences(rng, n_rows=150, n_seeds=5, n_columns=6):
+    """Draw a table and split it again and again, as files are split; return the differences of two equal methods.
+
+    Each method classifies by the nearest class mean in columns of its own. The columns of both are drawn alike, so over
+    tables neither is better, but on one table one of them is, and every split of that table tells so.
+    """
+    y = np.repeat([0, 1, 2], n_rows // 3)
+    X = rng.normal(size=(n_rows, 2 * n_columns)) + 0.5 * rng.permuted(np.eye(3), axis=1)[y][:, [0, 1, 2] * 4]
+    differences = []
+    for seed in range(n_seeds):
+        splits = make_splits(X, y, val=0.2, test=0.2, seed=seed)
+        errors = []
+        for columns in (slice(0, n_columns), slice(n_columns, None)):
+            centres = np.array([splits.train.X[splits.train.y == k, columns].mean(axis=0) for k in range(3)])
+            distances = ((splits.test.X[:, None, columns] - centres) ** 2).sum(axis=-1)
+            errors.append(worst_class_error(splits.test.y, distances.argmin(axis=1)))
+        differences.append(errors[0] - errors[1])
+    n_test, n_train = len(splits.test), len(splits.train) + len(splits.val)
+    return differences, n_test / n_train
+
+
+@pytest.mark.slow
+def test_on_re_splits_only_the_corrected_test_keeps_the_level():
+    rng = np.random.default_rng(0)
+    n_repeats, found = 3_000, {"plain": 0, "corrected": 0}
+    for _ in range(n_repeats):
+        differences, ratio = split_differences(rng)
+        if np.ptp(differences) > 0:
+            found["plain"] += t_test(differences)[1] <= ALPHA
+            found["corrected"] += t_test(differences, ratio)[1] <= ALPHA
+    margin = 3 * math.sqrt(ALPHA * (1 - ALPHA) / n_repeats)
+    assert ratio == 0.25
+    assert found["plain"] / n_repeats > ALPHA + margin  # what a plain test would claim
+    assert found["corrected"] / n_repeats <= ALPHA + margin
+    assert found["corrected"] > 0

@@ -14,19 +14,23 @@ from worstclass.cli.learners import network_options
 from worstclass.cli.sources import at_most, is_named, load_splits
 from worstclass.cli.thetas import parse_theta
 from worstclass.data.registry import named_dataset
+from worstclass.data.sources import read_source
 from worstclass.data.splits import Splits
 from worstclass.exceptions import ParameterError
-from worstclass.experiments.cells import CellEvent
-from worstclass.experiments.compare import Budget, ComparisonPlan, check_plan, methods_for, run_comparison
-from worstclass.experiments.comparison import Comparison
-from worstclass.methods import find_method, list_methods
-from worstclass.report.comparison import (
-    comparison_csv,
-    comparison_figure,
-    comparison_markdown,
-    comparison_text,
+from worstclass.experiments.grid import CellEvent
+from worstclass.experiments.plan import (
+    Budget,
+    ComparisonPlan,
+    check_plan,
+    fit_command,
+    methods_for,
+    run_comparison,
+    seeds_change,
 )
+from worstclass.experiments.ranking import Comparison
+from worstclass.methods import find_method, list_methods
 from worstclass.report.figures import save_figure
+from worstclass.report.ranking import comparison_csv, comparison_figure, comparison_markdown, comparison_text
 
 #: epochs over the training sample where no budget is given: the authors' epochs
 DEFAULT_EPOCHS = 200
@@ -81,6 +85,9 @@ def compare_command(request: CompareRequest) -> bool:
     comparison = Comparison.from_results(results)
     files = _write(comparison, request.out)
     console.print(comparison_text(comparison), highlight=False, markup=False, soft_wrap=True)
+    if comparison.best is not None:
+        command = fit_command(plan, comparison.best, request.data, options={"--target": request.target})
+        console.print(f"fit and save the best: {command}", highlight=False, markup=False, soft_wrap=True)
     console.print("\n".join(f"written: {file}" for file in files), highlight=False, markup=False, soft_wrap=True)
     return not comparison.failures
 
@@ -124,8 +131,16 @@ def _plan(request: CompareRequest, example: Splits) -> ComparisonPlan:
         theta=parse_theta(request.theta, request.data, example, owner="compare") if needs_theta else None,
         gamma=gamma,
         select_on=request.select_on,
+        seeds_change=_seeds_change(request),
         data_settings=_data_settings(request),
     )
+
+
+def _seeds_change(request: CompareRequest) -> Any:
+    if is_named(request.data):
+        return seeds_change(named_dataset(request.data))
+    reading = {name: request.reading[name] for name in ("image_size", "skip_corrupt")}
+    return seeds_change(read_source(request.data, target=request.target, **reading))
 
 
 def _network(paper: Any) -> str | None:

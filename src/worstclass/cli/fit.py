@@ -94,7 +94,7 @@ def fit_command(request: FitRequest) -> bool:
     if isinstance(model, WorstClassOffsets):
         _say(console, offsets_line(model))
     _say(console, f"model:  {request.out}\nreport: {report}")
-    return result.bound_met and not interrupted
+    return bool(result.bound_met) and not interrupted
 
 
 def _fit(booster: WorstClassBooster, splits: Splits) -> bool:

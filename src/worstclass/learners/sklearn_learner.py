@@ -75,6 +75,7 @@ class SklearnLearner(WeakLearner):
                 accept_sparse=["csr", "csc"] if tags.sparse else False,
                 dtype=None if isinstance(self.estimator, Pipeline) else "numeric",
                 ensure_all_finite="allow-nan" if tags.allow_nan else True,
+                allow_nd=isinstance(self.estimator, Pipeline),
                 estimator="WorstClassBooster",
                 input_name="X",
             )

@@ -4,83 +4,111 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from worstclass._text import percent
 from worstclass.boosting.booster import NEAREST
-from worstclass.experiments.run import RunResult
+from worstclass.experiments.run import AbstainingResult, BoostingResult, OffsetsResult, RunResult
 from worstclass.metrics import ClassReport
 
 #: classes that a sentence names one by one
-MOST_NAMED = 10
+MAX_NAMED = 10
+
+#: parts of the data in the order of their report, and their titles
+PARTS = {"test": "test rows", "validation": "validation rows", "training": "training rows"}
 
 
 def verdict(result: RunResult) -> str:
-    """Say in a sentence whether every class meets its floor on the training rows."""
+    """Say in a sentence whether every class meets its floor on the training rows; without floors, how the worst fares.
+
+    The worst class is that of the test rows, or of the validation or training rows if there are no test rows.
+    """
+    boosting = result.boosting
+    if boosting is None or result.bound_met is None or result.training is None:
+        for part, title in PARTS.items():
+            if getattr(result, part) is not None:
+                report = ClassReport.from_dict(getattr(result, part))
+                return f"Worst class on the {title}: {report.worst_class}, error {report.worst_error:.1%}."
+        return "No rows were counted."
     if result.bound_met:
-        return f"Bound met: {_vote(result)} errs on less than 1 - theta of every class of the training rows."
-    parts = [f"{label} ({short} rows short)" for label, short in list(result.shortfall.items())[:MOST_NAMED]]
-    more = f" and {len(result.shortfall) - MOST_NAMED} more" if len(result.shortfall) > MOST_NAMED else ""
-    return f"Bound NOT met: {_vote(result)} misses it for {', '.join(parts)}{more}."
+        return (
+            f"Bound met: {_answers(result, boosting)} errs on less than 1 - theta of every class of the training rows."
+        )
+    missed = ClassReport.from_dict(result.training).missed
+    plain = result.offsets is None and result.abstaining is None
+    names = [f"{name} ({boosting.shortfall[name]} rows short)" if plain else name for name in missed]
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"Bound NOT met: {_answers(result, boosting)} misses it for {', '.join(names[:MAX_NAMED])}{more}."
 
 
-def _vote(result: RunResult) -> str:
-    mean = result.offsets is not None and result.offsets.get("scores") == "mean-proba"
-    what = "the mean probability" if mean else "the vote"
-    used = f"{what} of {result.n_members_used} members"
-    if result.n_members_used < result.n_members:
-        used = f"{what} of the first {result.n_members_used} of {result.n_members} members, chosen on validation rows,"
+def _answers(result: RunResult, boosting: BoostingResult) -> str:
+    """Describe what answers: the vote or the mean of how many members, and what is around it."""
+    mean = result.offsets is not None and result.offsets.scores == "mean-proba"
+    text = f"the {'mean probability' if mean else 'vote'} of "
+    if boosting.n_members_used < boosting.n_members:
+        text += f"the first {boosting.n_members_used} of {boosting.n_members} members, chosen on validation rows,"
+    else:
+        text += f"{boosting.n_members_used} members"
     if result.offsets is not None:
-        used = f"{used.rstrip(',')}, with decision offsets,"
-    if result.n_members < result.n_rounds:
-        return f"{used} (boosting ended early, {result.n_rounds} rounds were planned)"
-    return f"{used} (of which {result.n_extra_rounds} were added after T)" if result.n_extra_rounds else used
+        text = f"{text.rstrip(',')}, with decision offsets,"
+    if boosting.n_members < boosting.n_rounds:
+        return f"{text} (boosting ended early, {boosting.n_rounds} rounds were planned)"
+    return f"{text} (of which {boosting.n_extra_rounds} were added after T)" if boosting.n_extra_rounds else text
 
 
 def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
-    """Write the report: verdict, class tables, settings, and where it comes from."""
+    """Write the report of any model: verdict, class tables, offsets, rule for abstaining, settings and provenance."""
     lines = [f"# {result.data.get('name', 'run')}", "", verdict(result), ""]
-    lines += [] if result.bound_met else [NEAREST, ""]
-    for title, values in (("Training rows", result.training), ("Validation rows", result.validation)):
+    lines += [NEAREST, ""] if result.bound_met is False else []
+    for part in reversed(PARTS):
+        values = getattr(result, part)
         if values is not None:
-            lines += [f"## {title}", "", *_table(ClassReport.from_dict(values)), ""]
-    if result.test is not None:
-        lines += ["## Test rows", "", _test_note(result), "", *_table(ClassReport.from_dict(result.test)), ""]
+            note = [_test_note(result), ""] if part == "test" else []
+            lines += [f"## {PARTS[part].capitalize()}", "", *note, *_class_table(ClassReport.from_dict(values)), ""]
     if result.offsets is not None:
         lines += ["## Decision offsets", "", *_offsets(result.offsets), ""]
+    if result.abstaining is not None:
+        lines += ["## Abstaining", "", *_abstaining(result.abstaining), ""]
     lines += [f"![{figure.stem.replace('-', ' ')}]({figure.name})\n" for figure in figures]
-    lines += ["## How it was made", "", *_facts(result)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "## How it was made", "", *_facts(result)]) + "\n"
 
 
-def _table(report: ClassReport) -> list[str]:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table of cells that are escaped already."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+def _class_table(report: ClassReport) -> list[str]:
     with_floor = any(row.floor is not None for row in report.rows)
-    head = "| class | error | wrong | rows |" + (" floor | met |" if with_floor else "")
-    lines = [head, "|---" * (6 if with_floor else 4) + "|"]
+    rows = []
     for row in report.rows:
-        name = _escaped(row.name)
-        error = "absent" if row.error is None else f"{row.error:.1%}"
-        line = f"| {name} | {error} | {row.total - row.correct} | {row.total} |"
-        if with_floor:
-            met = {True: "yes", False: "**no**", None: "-"}[row.meets_floor]
-            line += f" {row.floor:.1%} | {met} |"
-        lines.append(line)
+        cells = [_escaped(row.name), percent(row.error, absent="absent"), str(row.total - row.correct), str(row.total)]
+        met = {True: "yes", False: "**no**", None: "-"}[row.meets_floor]
+        rows.append([*cells, percent(row.floor), met] if with_floor else cells)
+    head = ["class", "error", "wrong", "rows", *(["floor", "met"] if with_floor else [])]
     summary = (
         f"Worst class {report.worst_error:.1%} ({report.worst_class}), class mean {report.class_mean_error:.1%}, "
         f"all rows {report.plain_error:.1%}."
     )
-    return [*lines, "", summary]
+    return [*markdown_table(head, rows), "", summary]
 
 
-def _offsets(values: dict[str, Any]) -> list[str]:
-    before, after = (ClassReport.from_dict(values[name]) for name in ("before", "after"))
-    lines = ["| class | offset |", "|---|---|"]
-    lines += [f"| {_escaped(name)} | {offset:+.4f} |" for name, offset in values["offsets"].items()]
+def _offsets(found: OffsetsResult) -> list[str]:
+    before, after = ClassReport.from_dict(found.before), ClassReport.from_dict(found.after)
     return [
-        f"Added to {values['scores']}, tuned on the validation rows: worst class {before.worst_error:.1%} without, "
+        f"Added to {found.scores}. Errors on the rows that chose them: worst class {before.worst_error:.1%} without, "
         f"{after.worst_error:.1%} with them; all rows {before.plain_error:.1%} and {after.plain_error:.1%}.",
         "",
-        *lines,
+        *markdown_table(["class", "offset"], [[_escaped(k), f"{v:+.4f}"] for k, v in found.offsets.items()]),
     ]
+
+
+def _abstaining(rule: AbstainingResult) -> list[str]:
+    proven = "The rule is proven." if rule.proven else "No rule was proven: the model answers nothing."
+    rows = [
+        [_escaped(name), percent(limit), "-" if rule.thresholds[name] is None else f"{rule.thresholds[name]:.4f}"]
+        for name, limit in rule.risk.items()
+    ]
+    return [proven, "", *markdown_table(["class", "limit of the risk", "threshold of the margin"], rows)]
 
 
 def _escaped(name: str) -> str:
@@ -95,10 +123,13 @@ def _test_note(result: RunResult) -> str:
 
 def _facts(result: RunResult) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in result.provenance.versions.items())
+    gamma = "" if result.boosting is None else f", gamma {result.boosting.gamma:.4f}"
+    epochs = "" if result.epochs is None else f", {result.epochs} epochs"
     return [
+        f"- model: {result.model}" + ("" if result.method is None else f", method {result.method}"),
         f"- data: {result.data}",
         f"- settings: {result.settings}",
-        f"- seed {result.seed}, gamma {result.gamma:.4f}, {result.epochs} epochs, {result.seconds:.0f} seconds",
+        f"- seed {result.seed}{gamma}{epochs}, {result.seconds:.0f} seconds",
         f"- Python {result.provenance.python}, {versions}",
         f"- commit: {result.provenance.commit or 'unknown'}",
     ]

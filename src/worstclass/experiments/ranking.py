@@ -1,7 +1,7 @@
-"""A comparison of methods, summed up from its cells: means, spreads, ranks, and which differences are significant.
+"""The ranking of methods, from their cells: means, spreads, ranks, and which differences are significant.
 
-It depends on the cells' results alone and not on their order, so a comparison that was interrupted and resumed is the
-one that was not. Rates are in [0, 1].
+It depends on the results of the cells alone and not on their order, so resuming a comparison does not change it. Rates
+are in [0, 1].
 """
 
 from __future__ import annotations
@@ -14,24 +14,18 @@ from typing import Any
 
 import pydantic
 
-from worstclass.exceptions import ParameterError, UnknownNameError
+from worstclass._checks import check_choice
+from worstclass.exceptions import ParameterError
 from worstclass.experiments.cells import CellResult
 from worstclass.experiments.run import Provenance
-from worstclass.experiments.significance import PairedTest, compare_all_pairs, compare_with
+from worstclass.experiments.significance import PairedTest, SeedsChange, compare_all_pairs, compare_with
 
-#: what methods can be ranked and tested by, and the value of a cell that holds it
+#: metrics to rank and test by, and the value of a cell that holds each
 METRICS = {"worst": "worst_error", "class_mean": "class_mean_error", "plain": "plain_error"}
 
 
 class Spread(pydantic.BaseModel, frozen=True):
-    """One value over the seeds.
-
-    Attributes
-    ----------
-    by_seed : the value of each seed, in the order of the seeds.
-    mean, minimum, maximum : over the seeds.
-    sd : sample standard deviation (n - 1 in the denominator); None for a single seed.
-    """
+    """One value over the seeds; ``sd`` is the sample standard deviation (n - 1), None for a single seed."""
 
     by_seed: dict[int, float]
     mean: float
@@ -41,7 +35,7 @@ class Spread(pydantic.BaseModel, frozen=True):
 
     @classmethod
     def of(cls, by_seed: dict[int, float]) -> Spread:
-        """Sum up at least one value.
+        """Summarise at least one value.
 
         Examples
         --------
@@ -55,12 +49,12 @@ class Spread(pydantic.BaseModel, frozen=True):
 
 
 class MethodRow(pydantic.BaseModel, frozen=True):
-    """One method over its seeds; what no finished cell has is None.
+    """One method over its seeds; a value that no finished cell has is None.
 
     Attributes
     ----------
-    rank : place by the mean of the comparison's metric, equal means sharing one. None for a method with fewer finished
-        seeds than others: its mean is over other draws.
+    rank : place by the mean of the comparison's metric; equal means share one. None for a method with fewer finished
+        seeds than others: its mean is over other seeds.
     worst, class_mean, plain : test errors.
     epochs, seconds, n_members : compute used, as means over the finished cells that have them.
     """
@@ -82,17 +76,8 @@ class MethodRow(pydantic.BaseModel, frozen=True):
         return spread
 
 
-class FailedCell(pydantic.BaseModel, frozen=True):
-    """A cell without a result, and why."""
-
-    method: str
-    seed: int
-    error_type: str
-    message: str
-
-
 class Note(pydantic.BaseModel, frozen=True):
-    """Something to know about a method, and the seeds that it is true of."""
+    """A note on a method, or why it failed, and the seeds that it holds for."""
 
     method: str
     seeds: tuple[int, ...]
@@ -100,7 +85,7 @@ class Note(pydantic.BaseModel, frozen=True):
 
 
 class Comparison(pydantic.BaseModel, frozen=True):
-    """Methods on the same draws of one data set.
+    """Methods on the same draws or splits of one data set.
 
     Attributes
     ----------
@@ -108,16 +93,18 @@ class Comparison(pydantic.BaseModel, frozen=True):
     metric : what the methods are ranked and tested by, a key of ``METRICS``.
     alpha : level of the tests.
     seeds : all seeds that occur.
+    seeds_change : what another seed changes in the data; a significant difference is a claim about that.
+    test_to_train : test rows per training or validation row, which corrects the tests; None for independent draws.
     rows : the methods, best first; those not ranked last.
-    reference : the method that was named to compare with, None where it has no result.
-    best : the first method by rank, None where no cell is done.
+    reference : the method that was named to compare with; None if it has no result.
+    best : the first method by rank; None if no cell is done.
     against_reference : every other method against the reference, corrected over these tests.
     pairs : all pairs, corrected over all of them.
     failures : the cells that failed.
     notes : what the cells noted.
     settings : settings that all methods share.
     method_settings : for each method the settings that not all share.
-    provenance : what made the cells: one record, or several where they were run by different versions.
+    provenance : what made the cells: one record, or several if they were run by different versions.
 
     Examples
     --------
@@ -140,12 +127,14 @@ class Comparison(pydantic.BaseModel, frozen=True):
     metric: str
     alpha: float
     seeds: tuple[int, ...]
+    seeds_change: SeedsChange = "draws"
+    test_to_train: float | None = None
     rows: tuple[MethodRow, ...]
     reference: str | None
     best: str | None
     against_reference: tuple[PairedTest, ...]
     pairs: tuple[PairedTest, ...]
-    failures: tuple[FailedCell, ...]
+    failures: tuple[Note, ...]
     notes: tuple[Note, ...]
     settings: dict[str, Any]
     method_settings: dict[str, dict[str, Any]]
@@ -160,18 +149,18 @@ class Comparison(pydantic.BaseModel, frozen=True):
     def from_results(
         cls, results: Iterable[CellResult], reference: str | None = "ours", metric: str = "worst", alpha: float = 0.05
     ) -> Comparison:
-        """Sum up the results of cells.
+        """Rank and test methods by the results of their cells.
 
         Parameters
         ----------
-        results : of one data set; each method and seed once, a method with the same settings for all seeds.
-        reference : the method that the others are tested against; to be named before the results are seen. Where it
-            is not among them, or None, methods are tested against the best only.
+        results : of one data set; each method and seed once, a method with the same settings for all seeds. The
+            setting ``seeds_change`` says how the seeds differ; without it they are independent draws.
+        reference : the method that the others are tested against; to be named before the results are seen. If it is
+            None or not among the results, methods are tested against the best only.
         metric : what to rank and test by, a key of ``METRICS``.
         alpha : level of the tests.
         """
-        if metric not in METRICS:
-            raise UnknownNameError("metric", "Comparison.from_results", metric, METRICS)
+        check_choice(metric, "metric", "Comparison.from_results", METRICS)
         by_method = _by_method(results)
         rows = _ranked([_row(name, of_method) for name, of_method in by_method.items()], metric)
         values = {row.method: spread.by_seed for row in rows if (spread := row.spread(metric)) is not None}
@@ -179,18 +168,23 @@ class Comparison(pydantic.BaseModel, frozen=True):
         found = reference if reference in values else None
         everything = [result for of_method in by_method.values() for result in of_method]
         shared, own = _settings({name: of_method[0].settings for name, of_method in by_method.items()})
+        changes = {result.settings.get("seeds_change", "draws") for result in everything}
+        change: SeedsChange = changes.pop() if len(changes) == 1 else "resplits"
+        ratio = None if change == "draws" else _test_to_train(everything)
         return cls(
             data=everything[0].data,
             metric=metric,
             alpha=alpha,
             seeds=tuple(sorted({result.seed for result in everything})),
+            seeds_change=change,
+            test_to_train=ratio,
             rows=tuple(rows),
             reference=found,
             best=rows[0].method if rows[0].rank else None,
-            against_reference=() if found is None else compare_with(values, found, alpha=alpha),
-            pairs=compare_all_pairs(worst_first, alpha=alpha),
-            failures=tuple(_failures(everything)),
-            notes=tuple(_notes(everything)),
+            against_reference=() if found is None else compare_with(values, found, alpha=alpha, test_to_train=ratio),
+            pairs=compare_all_pairs(worst_first, alpha=alpha, test_to_train=ratio),
+            failures=_notes((result, [_failure(result)]) for result in everything if result.status == "failed"),
+            notes=_notes((result, result.notes) for result in everything),
             settings=shared,
             method_settings=own,
             provenance=_distinct(result.provenance for result in everything),
@@ -215,6 +209,12 @@ def _by_method(results: Iterable[CellResult]) -> dict[str, list[CellResult]]:
         allowed = "cells with the same settings for all seeds of a method"
         raise ParameterError("results", owner, allowed=allowed, got=mixed, hint="Run these methods anew.")
     return by_method
+
+
+def _test_to_train(results: Sequence[CellResult]) -> float:
+    """Return the largest share of test rows to rows that trained or chose; 1 if the finished cells do not say."""
+    ratios = [result.n_test / result.n_train for result in results if result.n_test and result.n_train]
+    return max(ratios, default=1.0)
 
 
 def _row(method: str, results: Sequence[CellResult]) -> MethodRow:
@@ -251,33 +251,25 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _settings(settings: dict[str, dict[str, Any]]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return the settings that all methods share, and for each method the rest, where there is any."""
-    first = next(iter(settings.values()))
+    first, *others = settings.values()
     shared = {
-        key: value
-        for key, value in first.items()
-        if all(key in other and other[key] == value for other in settings.values())
+        key: value for key, value in first.items() if all(key in other and other[key] == value for other in others)
     }
-    own = {
-        method: {key: value for key, value in values.items() if key not in shared}
-        for method, values in settings.items()
-    }
+    own = {method: {key: values[key] for key in values if key not in shared} for method, values in settings.items()}
     return shared, {method: values for method, values in own.items() if values}
 
 
-def _failures(results: Sequence[CellResult]) -> list[FailedCell]:
-    return [
-        FailedCell(method=result.method, seed=result.seed, error_type=result.error.type, message=result.error.message)
-        for result in results
-        if result.status == "failed" and result.error is not None
-    ]
+def _failure(result: CellResult) -> str:
+    return "" if result.error is None else f"{result.error.type}: {result.error.message}"
 
 
-def _notes(results: Sequence[CellResult]) -> list[Note]:
+def _notes(texts: Iterable[tuple[CellResult, Iterable[str]]]) -> tuple[Note, ...]:
+    """Return each text once for each method, with the seeds that have it."""
     seeds: dict[tuple[str, str], list[int]] = {}
-    for result in results:
-        for text in dict.fromkeys(result.notes):
+    for result, of_cell in texts:
+        for text in dict.fromkeys(of_cell):
             seeds.setdefault((result.method, text), []).append(result.seed)
-    return [Note(method=method, seeds=tuple(of_note), text=text) for (method, text), of_note in seeds.items()]
+    return tuple(Note(method=method, seeds=tuple(of_note), text=text) for (method, text), of_note in seeds.items())
 
 
 def _distinct(provenance: Iterable[Provenance]) -> tuple[Provenance, ...]:

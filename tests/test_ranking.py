@@ -11,17 +11,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from scipy import stats
 
 from worstclass.exceptions import ParameterError, UnknownNameError
-from worstclass.experiments.cells import Cell, CellOutcome, CellResult, run_cells
-from worstclass.experiments.comparison import Comparison, Spread
+from worstclass.experiments.cells import Cell, CellOutcome, CellResult
+from worstclass.experiments.grid import run_cells
+from worstclass.experiments.ranking import Comparison, Spread
 from worstclass.experiments.run import Provenance
 from worstclass.metrics import ClassReport, ClassRow
-from worstclass.report.comparison import (
-    comparison_csv,
-    comparison_figure,
-    comparison_markdown,
-    comparison_text,
-)
 from worstclass.report.figures import COLOURS, save_figure
+from worstclass.report.ranking import comparison_csv, comparison_figure, comparison_markdown, comparison_text
 
 HERE = Provenance(versions={"worstclass": "0"}, python="3.11", machine="Linux x86_64", commit="abc")
 
@@ -153,8 +149,53 @@ def test_without_the_reference_methods_are_tested_against_the_best(reference):
 def test_only_seeds_that_both_have_are_compared():
     results = [*some_results(), done("part", 1, [10, 20]), done("part", 3, [10, 22]), failed("part", 0)]
     test = next(test for test in Comparison.from_results(results).against_reference if test.a == "part")
-    assert (test.n, test.test) == (2, "permutation")
+    assert (test.n, test.test) == (2, "sign-flip")
     assert test.mean_difference == pytest.approx((20 + 22 - 11 - 10) / 2 / 50)
+
+
+# what the claim is conditional on
+
+
+def resplit(change, n_train=300):
+    """The results of WRONG, on seeds that change the data as told; the 150 test rows are half as many as the others."""
+    return some_results(settings={"seeds_change": change}, n_train=n_train)
+
+
+def test_re_splits_are_tested_by_the_corrected_test_and_draws_by_the_plain_one():
+    plain, corrected = (Comparison.from_results(resplit(change)) for change in ("draws", "resplits"))
+    assert (plain.test_to_train, corrected.test_to_train) == (None, 0.5)
+    assert plain == Comparison.from_results(resplit("draws", n_train=None))
+    for before, after in zip(plain.pairs, corrected.pairs, strict=True):
+        assert (before.test, after.test) == ("t", "corrected-t")
+        assert after.t == pytest.approx(before.t / math.sqrt(1 + 5 * 0.5))
+    fixed = Comparison.from_results(resplit("fixed-test"))
+    assert fixed.pairs == corrected.pairs
+
+
+@pytest.mark.parametrize(
+    ("change", "test", "claim"),
+    [
+        ("draws", "t-test", "over independent draws of the data"),
+        ("resplits", "corrected resampled t-test", "for this data set, over re-splits of the same rows"),
+        ("fixed-test", "corrected resampled t-test", "for this test set, over random starts and training/validation"),
+    ],
+)
+def test_the_table_says_what_the_claim_is_conditional_on(change, test, claim):
+    comparison = Comparison.from_results(resplit(change))
+    markdown, text = comparison_markdown(comparison), " ".join(comparison_text(comparison).split())
+    for shown_text in (markdown, text):
+        assert f"Two-sided {test}, paired over seeds." in shown_text
+        assert f"The claim holds {claim}" in shown_text
+    assert ("n_test/n_train = 0.5" in markdown) == (change != "draws")
+
+
+def test_cells_that_do_not_know_their_training_rows_are_tested_as_if_half_of_the_rows_tested():
+    assert Comparison.from_results(resplit("resplits", n_train=None)).test_to_train == 1
+
+
+def test_methods_whose_seeds_change_different_things_are_tested_with_care():
+    mixed = [*resplit("draws")[:10], *resplit("resplits")[10:]]
+    assert Comparison.from_results(mixed).seeds_change == "resplits"
 
 
 # failures, notes, settings, provenance
@@ -168,9 +209,9 @@ def test_failures_and_notes_are_listed():
         failed("ib", 0),
     ]
     comparison = Comparison.from_results(results)
-    assert [(cell.method, cell.seed, cell.error_type, cell.message) for cell in comparison.failures] == [
-        ("ib", 0, "ValueError", "no luck"),
-        ("ib", 1, "RuntimeError", "no head"),
+    assert [(note.method, note.seeds, note.text) for note in comparison.failures] == [
+        ("ib", (0,), "ValueError: no luck"),
+        ("ib", (1,), "RuntimeError: no head"),
     ]
     assert [(note.seeds, note.text) for note in comparison.notes] == [((0, 1), "bound missed"), ((1,), "slow")]
 
@@ -264,7 +305,7 @@ def test_markdown_shows_percent_deviation_marks_and_the_best():
     assert "differs significantly from that of ours" in reading
     assert "p at most 0.05 after Holm's correction for 2 tests" in reading
     assert "†" not in text  # the best is the reference
-    assert "with 5 seeds it cannot give less than 0.0625" in text
+    assert "with 5 seeds its p is at least 0.0625" in text
 
 
 def test_markdown_marks_differences_from_a_best_that_is_not_the_reference():
@@ -357,7 +398,7 @@ def test_csv_parses_back_to_the_numbers():
             spread = original.spread(metric)
             shown_values = [float(row[f"{metric}_{name}"]) for name in ("mean", "sd", "min", "max")]
             assert shown_values == [spread.mean, spread.sd, spread.minimum, spread.maximum]
-        assert (int(row["rank"]), int(row["seeds_done"]), float(row["passes"])) == (original.rank, 5, 20)
+        assert (int(row["rank"]), int(row["seeds_done"]), float(row["epochs"])) == (original.rank, 5, 20)
         assert (float(row["seconds"]), float(row["members"])) == (1, 7)
     ce = comparison.against_reference[1]
     assert (rows[2]["reference"], float(rows[2]["reference_p"])) == ("ours", ce.p)

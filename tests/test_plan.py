@@ -1,17 +1,23 @@
-"""Methods under the same rules: budgets, cells, rows as each method takes them, failures, and resuming."""
+"""Methods under the same rules: budgets, cells, seeds, failures, resuming, workers, and the command that fits one."""
 
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 
 from worstclass import build_method, class_report, list_methods, load_dataset, make_splits
 from worstclass.boosting.hedge import n_rounds_for
+from worstclass.data.registry import DATASETS
+from worstclass.data.seen_rows import row_hashes
+from worstclass.data.sources import read_source
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import (
     BudgetSpentWarning,
@@ -21,19 +27,20 @@ from worstclass.exceptions import (
     UnknownNameError,
     UnknownOptionError,
 )
-from worstclass.experiments import compare
-from worstclass.experiments.compare import (
+from worstclass.experiments import plan as plan_module
+from worstclass.experiments.plan import (
     Budget,
     ComparisonPlan,
-    as_numbers,
     check_plan,
+    fit_command,
     methods_for,
     run_comparison,
     run_method,
+    seeds_change,
 )
-from worstclass.experiments.comparison import Comparison
-from worstclass.methods import find_method
-from worstclass.report.comparison import comparison_csv, comparison_markdown, comparison_text
+from worstclass.experiments.ranking import Comparison
+from worstclass.methods import find_method, parse_options
+from worstclass.report.ranking import comparison_csv, comparison_markdown, comparison_text
 
 LEARNER = {"lr": 0.02, "module_options": {"hidden": [16]}}
 
@@ -119,7 +126,7 @@ def test_there_is_a_cell_for_each_method_and_seed_seed_by_seed():
         *(("ce", 3), ("ours", 3), ("logistic", 3)),
         *(("ce", 4), ("ours", 4), ("logistic", 4)),
     ]
-    common = {"budget": {"epochs": 6, "seconds": None}, "select_on": "average", "rows": 7}
+    common = {"budget": {"epochs": 6, "seconds": None}, "select_on": "average", "seeds_change": "resplits", "rows": 7}
     ce, ours, logistic = (dict(cell.settings) for cell in cells[:3])
     assert ce == {**common, "options": {}, "network": "mlp", "learner": LEARNER}
     assert ours.pop("options") == {**find_method("ours").options}
@@ -201,7 +208,7 @@ def test_what_a_comparison_does_not_use_is_not_looked_at():
 def test_an_outcome_has_what_the_model_found():
     data = with_validation(0)
     model = build_method("ce", learner=LEARNER, max_epochs=5, random_state=0)
-    outcome = run_method(find_method("ce"), model, data)
+    outcome = run_method(model, data)
     assert (outcome.epochs, outcome.n_members, outcome.extra) == (5, 1, {"best_epoch": model.best_epoch_})
     assert outcome.seconds > 0
     assert (outcome.training, outcome.validation) == (model.training_report_, model.validation_report_)
@@ -213,20 +220,20 @@ def test_an_outcome_has_what_the_model_found():
 def test_the_members_that_vote_are_counted():
     data, rules = with_validation(0), {"learner": LEARNER, "max_epochs": 12, "random_state": 0}
     with pytest.warns(BudgetSpentWarning):
-        ours = run_method(find_method("boosting"), build_method("boosting", gamma=0.05, **rules), data)
+        ours = run_method(build_method("boosting", gamma=0.05, **rules), data)
     assert ours.n_members >= 1
     assert ours.epochs <= 12
-    several = run_method(find_method("deep-ensemble"), build_method("deep-ensemble", n_members=3, **rules), data)
+    several = run_method(build_method("deep-ensemble", n_members=3, **rules), data)
     assert (several.n_members, several.epochs, several.training) == (3, 12, None)
     assert sum(row.total for row in several.validation.rows) == len(data.val)
-    forest = run_method(find_method("logistic"), build_method("logistic"), data)
+    forest = run_method(build_method("logistic"), data)
     assert (forest.n_members, forest.epochs, forest.extra) == (None, None, {})
 
 
-def test_offsets_are_chosen_by_the_validation_rows_and_the_passes_inside_are_counted():
+def test_offsets_are_chosen_by_the_validation_rows_and_the_epochs_inside_are_counted():
     data, rules = with_validation(0), {"learner": LEARNER, "max_epochs": 12, "random_state": 0}
     model = build_method("ce+offsets", **rules)
-    outcome = run_method(find_method("ce+offsets"), model, data)
+    outcome = run_method(model, data)
     assert (outcome.epochs, outcome.n_members) == (12, 1)
     assert outcome.validation == model.validation_report_
     assert sum(row.total for row in outcome.validation.rows) == len(data.val)
@@ -236,12 +243,12 @@ def test_offsets_are_chosen_by_the_validation_rows_and_the_passes_inside_are_cou
         "offsets": model.offsets_.tolist(),
         "worst_error_before_offsets": model.validation_report_before_.worst_error,
     }
-    plain = run_method(find_method("ce"), build_method("ce", **rules), data)
+    plain = run_method(build_method("ce", **rules), data)
     assert outcome.extra["worst_error_before_offsets"] == plain.validation.worst_error
     assert outcome.validation.worst_error < plain.validation.worst_error
     assert outcome.test == class_report(data.test.y, model.predict(data.test.X))
     # training rows that choose are no validation rows
-    assert run_method(find_method("ce+offsets"), model, replace(data, val=None)).validation is None
+    assert run_method(model, replace(data, val=None)).validation is None
 
 
 @pytest.mark.parametrize("name", ["hist-gradient-boosting", "logistic", "forest", "easy-ensemble"])
@@ -250,8 +257,8 @@ def test_methods_without_a_choice_run_where_there_are_validation_rows(name):
     data = with_validation(0)
     options = {"max_iter": 5} if name == "hist-gradient-boosting" else {}
     options = options if name in ("hist-gradient-boosting", "logistic") else {"n_estimators": 2}
-    chosen = run_method(find_method(name), build_method(name, random_state=0, **options), data)
-    without = run_method(find_method(name), build_method(name, random_state=0, **options), replace(data, val=None))
+    chosen = run_method(build_method(name, random_state=0, **options), data)
+    without = run_method(build_method(name, random_state=0, **options), replace(data, val=None))
     assert chosen.test == without.test
     assert sum(row.total for row in chosen.validation.rows) == len(data.val)
     assert without.validation is None
@@ -259,32 +266,21 @@ def test_methods_without_a_choice_run_where_there_are_validation_rows(name):
 
 def test_rows_to_test_on_are_needed():
     with pytest.raises(DatasetError, match="no test rows"):
-        run_method(find_method("logistic"), build_method("logistic"), replace(squares(0), test=None))
+        run_method(build_method("logistic"), replace(squares(0), test=None))
 
 
-def test_methods_for_tables_see_an_image_as_one_long_row():
-    class Recorder:
-        classes_ = np.array([0, 1])
-
-        def fit(self, X, y):
-            self.shapes = [X.shape]
-
-        def predict(self, X):
-            self.shapes.append(X.shape)
-            return np.zeros(len(X), dtype=int)
-
-    data = images(0)
-    recorder = Recorder()
-    run_method(find_method("forest"), recorder, data)
-    assert recorder.shapes == [(16, 64), (16, 64)]
-    kept = Recorder()
-    run_method(find_method("ce"), kept, data)
-    assert kept.shapes == [(16, 1, 8, 8), (16, 1, 8, 8)]
-    outcome = run_method(find_method("logistic"), build_method("logistic"), data)
+@pytest.mark.parametrize("name", ["logistic", "forest", "ours-trees"])
+def test_methods_for_tables_see_an_image_as_one_long_row(name):
+    model = build_method(name, theta=0.5, random_state=0)
+    outcome = run_method(model, images(0))
     assert outcome.test.worst_error == 0  # the classes differ in brightness
+    flat = build_method(name, theta=0.5, random_state=0).fit(images(0).train.X.reshape(16, 64), images(0).train.y)
+    np.testing.assert_array_equal(
+        model.predict_proba(images(1).test.X), flat.predict_proba(images(1).test.X.reshape(16, -1))
+    )
 
 
-# tables as numbers
+# tables with categories and missing values
 
 
 def patients(seed, n=150):
@@ -298,41 +294,6 @@ def patients(seed, n=150):
         }
     )
     return make_splits(table, np.where(ill, "ill", "well"), val=0.2, test=0.2, seed=seed)
-
-
-def test_categories_become_columns_and_gaps_the_median_of_the_training_rows():
-    train = pd.DataFrame({"age": [1.0, np.nan, 3.0, 8.0], "ward": pd.Categorical(["a", "b", "a", None])})
-    test = pd.DataFrame({"age": [np.nan, 100.0], "ward": pd.Categorical(["c", "b"])})
-    splits = as_numbers(Splits(Part(train, np.arange(4)), test=Part(test, np.arange(2)), class_names=("x", "y")))
-    # columns: ward a, ward b, ward missing, age; the median of 1, 3 and 8 is 3
-    np.testing.assert_array_equal(splits.train.X, [[1, 0, 0, 1], [0, 1, 0, 3], [1, 0, 0, 3], [0, 0, 1, 8]])
-    np.testing.assert_array_equal(splits.test.X, [[0, 0, 0, 3], [0, 1, 0, 100]])  # an unknown ward is none of them
-    assert splits.train.X.dtype == np.float32
-    assert splits.val is None
-    assert splits.class_names == ("x", "y")
-    np.testing.assert_array_equal(splits.test.y, np.arange(2))
-
-
-def test_what_is_fitted_is_fitted_on_the_training_rows_alone():
-    splits = patients(0)
-    wild = splits.test.X.assign(age=1e6, ward=pd.Categorical(["elsewhere"] * len(splits.test)))
-    changed = replace(splits, test=Part(wild, splits.test.y), val=Part(splits.val.X.iloc[:3], splits.val.y[:3]))
-    np.testing.assert_array_equal(as_numbers(changed).train.X, as_numbers(splits).train.X)
-    np.testing.assert_array_equal(as_numbers(changed).val.X, as_numbers(splits).val.X[:3])
-    assert np.isfinite(as_numbers(splits).train.X).all()
-
-
-@pytest.mark.parametrize("columns", [["age"], ["ward"]])
-def test_tables_of_one_kind_of_column(columns):
-    splits = patients(0)
-    only = replace(splits, train=Part(splits.train.X[columns], splits.train.y), val=None, test=None)
-    width = 1 if columns == ["age"] else 4
-    assert as_numbers(only).train.X.shape == (len(splits.train), width)
-
-
-def test_arrays_are_left_as_they_are():
-    splits = squares(0)
-    assert as_numbers(splits) is splits
 
 
 def test_tables_with_categories_and_gaps_go_through_every_kind_of_method(tmp_path):
@@ -355,7 +316,7 @@ METHODS = ("ours", "ce", "boosting", "logistic")
 @pytest.fixture
 def no_time(monkeypatch):
     """Fits that take no time by the clock, so that tables can be compared whole."""
-    monkeypatch.setattr(compare, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr(plan_module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def shown(results):
@@ -365,23 +326,23 @@ def shown(results):
 
 def test_an_interrupted_and_resumed_comparison_gives_the_same_table(tmp_path, monkeypatch, no_time):
     rules = plan(*METHODS, seeds=(0, 1))
-    begun, original = [], compare.run_method
+    begun, original = [], plan_module.run_method
 
-    def interrupt_the_third(method, model, splits):
-        begun.append(method.name)
+    def interrupt_the_third(model, splits):
+        begun.append(model)
         if len(begun) == 3:
             raise KeyboardInterrupt
-        return original(method, model, splits)
+        return original(model, splits)
 
-    monkeypatch.setattr(compare, "run_method", interrupt_the_third)
+    monkeypatch.setattr(plan_module, "run_method", interrupt_the_third)
     with pytest.raises(KeyboardInterrupt):
         run_comparison(rules, squares, tmp_path / "resumed")
-    assert begun == ["ours", "ce", "boosting"]
+    assert len(begun) == 3
     assert sorted(file.name for file in (tmp_path / "resumed").iterdir()) == ["ce-seed0.json", "ours-seed0.json"]
     events = []
     resumed = run_comparison(rules, squares, tmp_path / "resumed", lambda event: events.append(event.kind))
     assert events == ["reused"] * 2 + ["started", "finished"] * 6
-    monkeypatch.setattr(compare, "run_method", original)
+    monkeypatch.setattr(plan_module, "run_method", original)
     whole = run_comparison(rules, squares, tmp_path / "whole")
     assert [result.model_dump() for result in resumed] == [result.model_dump() for result in whole]
     assert shown(resumed) == shown(whole)
@@ -469,6 +430,7 @@ def test_every_method_of_a_seed_gets_the_same_rows_which_are_loaded_once(tmp_pat
         ({"network": "other"}, "network"),
         ({"data_settings": {"sha256": "b"}}, "sha256"),
         ({"data": "circles"}, "data"),
+        ({"seeds_change": "draws"}, "seeds_change"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
@@ -497,7 +459,7 @@ def test_budgets_are_kept_and_what_was_spent_is_noted(tmp_path):
     results = {result.method: result for result in run_comparison(rules, squares, tmp_path)}
     assert all(result.status == "done" for result in results.values())
     assert {name: result.epochs for name, result in results.items()} == dict.fromkeys(results, 9)
-    assert any("The budget of 9 passes was spent" in note for note in results["ours"].notes)
+    assert any("The budget of 9 epochs was spent" in note for note in results["ours"].notes)
     assert any("misses the training bound" in note for note in results["0.5-dnn"].notes)
     assert results["ce"].notes == []
     assert results["0.5-dnn"].extra == {"bound_met": False}
@@ -512,6 +474,90 @@ def test_networks_of_images_are_compared_too(tmp_path):
     rules = ComparisonPlan("bars", ("ce", "ib", "forest"), (0,), Budget(epochs=3), network="cnn-small")
     results = run_comparison(rules, images, tmp_path)
     assert [result.status for result in results] == ["done"] * 3
+
+
+# what seeds change
+
+
+def test_what_seeds_change_follows_from_the_facts_of_the_data(tmp_path):
+    kinds = {name: seeds_change(dataset) for name, dataset in DATASETS.items()}
+    assert {name for name, kind in kinds.items() if kind == "draws"} == {"artificial-balanced", "artificial-imbalanced"}
+    assert {name for name, kind in kinds.items() if kind == "resplits"} == {"digits", "wine", "iris", "breast-cancer"}
+    assert {kinds[name] for name in ("cifar10", "mnist", "tissuemnist", "emnist")} == {"fixed-test"}
+    X, y = np.zeros((10, 2)), np.arange(10) % 2
+    np.savez(tmp_path / "whole.npz", X=X, y=y)
+    np.savez(tmp_path / "cut.npz", X_train=X, y_train=y, X_test=X, y_test=y)
+    assert seeds_change(read_source(tmp_path / "whole.npz")) == "resplits"
+    assert seeds_change(read_source(tmp_path / "cut.npz")) == "fixed-test"
+
+
+@pytest.mark.parametrize(
+    ("name", "same_test", "share_rows"), [("artificial-balanced", False, False), ("iris", False, True)]
+)
+def test_what_seeds_change_is_true_of_the_rows(name, same_test, share_rows):
+    first, second = (load_dataset(name, seed=seed) for seed in (0, 1))
+    of_first, of_second = (set(row_hashes(splits.test.X[:1000]).tolist()) for splits in (first, second))
+    assert (of_first == of_second) == same_test
+    trained = set(row_hashes(second.train.X).tolist())
+    assert bool(of_first & trained) == share_rows
+
+
+def test_rows_that_trained_or_chose_and_rows_that_tested_are_counted(tmp_path):
+    (result,) = run_comparison(plan("logistic"), with_validation, tmp_path)
+    splits = with_validation(0)
+    assert (result.n_train, result.n_test) == (len(splits.train) + len(splits.val), len(splits.test)) == (75, 100)
+
+
+# workers
+
+
+def known(results):
+    """Everything but times."""
+    return [result.model_dump(exclude={"seconds"}) for result in results]
+
+
+def test_workers_find_what_one_process_finds(tmp_path):
+    rules, events = plan("ours", "ce", "logistic", seeds=(0, 1)), []
+    alone = run_comparison(rules, squares, tmp_path / "alone")
+    together = run_comparison(rules, squares, tmp_path / "together", events.append, n_jobs=2)
+    assert known(together) == known(alone)
+    assert [(result.method, result.seed) for result in together] == [(cell.method, cell.seed) for cell in rules.cells()]
+    assert [event.kind for event in events] == ["finished"] * 6
+    assert {event.number for event in events} == set(range(1, 7))
+    assert run_comparison(rules, squares, tmp_path / "together", events.append) == together
+    assert [event.kind for event in events[6:]] == ["reused"] * 6
+
+
+def test_any_backend_of_joblib_serves(tmp_path):
+    rules = plan("ce", "logistic")
+    alone = run_comparison(rules, squares, tmp_path / "alone")
+    with joblib.parallel_config("threading", n_jobs=2):
+        threads = run_comparison(rules, squares, tmp_path / "threads")
+    assert known(threads) == known(alone)
+
+
+# the command that fits one method
+
+
+def test_the_command_that_fits_a_method_names_what_differs_from_the_defaults():
+    rules = plan("ours", "forest", seeds=(3, 4), budget=Budget(50, 9.0), gamma=0.25, theta={"a b": 0.5, "others": 0.6})
+    words = shlex.split(
+        fit_command(rules, "ours", "my data.csv", out="best", options={"--target": "y", "--root": None})
+    )
+    assert words == [
+        *("worstclass", "fit", "my data.csv", "--target", "y", "--method", "ours"),
+        *("--theta", "a b=0.5", "--theta", "others=0.6", "--set", "gamma=0.25", "--network", "mlp", "--lr", "0.02"),
+        *("--max-epochs", "50", "--max-seconds", "9.0", "--select-on", "worst", "--seed", "3", "--out", "best"),
+    ]
+    assert fit_command(rules, "forest", "iris") == "worstclass fit iris --method forest --seed 3 --out model"
+
+
+def test_the_options_in_the_command_are_read_as_they_were():
+    for method in list_methods():
+        rules = plan(method.name, gamma=0.25)
+        words = shlex.split(fit_command(rules, method.name, "iris"))
+        texts = dict(word.split("=", 1) for option, word in pairwise(words) if option == "--set")
+        assert {**method.options, **parse_options(method, texts)} == rules.options(method)
 
 
 def test_artificial_data_have_a_budget_of_their_own_under_which_boosting_can_finish():

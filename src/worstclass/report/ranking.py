@@ -1,4 +1,4 @@
-"""A comparison as Markdown, CSV, text for a terminal, and a figure."""
+"""The ranking of methods as Markdown, CSV, text for a terminal, and a figure."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from worstclass.experiments.comparison import Comparison, MethodRow, Note, Spread
-from worstclass.experiments.significance import PairedTest
+from worstclass._text import text_table
+from worstclass.experiments.ranking import Comparison, MethodRow, Note, Spread
+from worstclass.experiments.significance import CLAIMS, PairedTest
 from worstclass.report.figures import COLOURS, as_text
+from worstclass.report.summary import markdown_table
 
-#: what the metrics are called in a table, and in a sentence
+#: names of the metrics in a table, and in a sentence
 TITLES = {"worst": "worst class", "class_mean": "class mean", "plain": "all rows"}
 ERRORS = {"worst": "worst-class error", "class_mean": "class-mean error", "plain": "plain error"}
 
-#: characters that are shown of a message, and of a method's name beside the figure
-MOST_MESSAGE, MOST_NAME = 300, 36
+#: columns of the table
+HEAD = ["rank", "method", "seeds", *TITLES.values(), "epochs", "seconds", "members"]
+
+#: longest message, and longest name of a method beside the figure, in characters
+MAX_MESSAGE, MAX_NAME = 300, 36
 
 #: marks of a significant difference from the reference and from the best
 FROM_REFERENCE, FROM_BEST = "*", "†"
@@ -32,15 +37,9 @@ FROM_REFERENCE, FROM_BEST = "*", "†"
 #: marks of the figure
 MEAN_MARK: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 13, "markeredgewidth": 2.2}
 SEED_MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.6, "markeredgewidth": 0, "alpha": 0.6}
-PLAIN_MARK: dict[str, Any] = {
-    "linestyle": "none",
-    "marker": "o",
-    "markersize": 6,
-    "markerfacecolor": "white",
-    "markeredgecolor": "0.25",
-}
+PLAIN_MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 6, "mfc": "white", "mec": "0.25"}
 
-#: columns of the CSV that tell of one test: end of the column's name, value of the test
+#: columns of the CSV about one test: end of the column's name, value of the test
 TEST_COLUMNS = {
     "": "b",
     "_seeds": "n",
@@ -48,7 +47,7 @@ TEST_COLUMNS = {
     "_test": "test",
     "_p": "p",
     "_p_corrected": "p_corrected",
-    "_p_sign_flip": "p_permutation",
+    "_p_sign_flip": "p_sign_flip",
     "_significant": "significant",
 }
 
@@ -60,42 +59,31 @@ def comparison_markdown(comparison: Comparison) -> str:
     rows = [[_inline(cell) for cell in _cells(row, comparison)] for row in comparison.rows]
     for row, cells in zip(comparison.rows, rows, strict=True):
         if row.rank == 1:
-            _embolden(cells, _heads().index("method"), _heads().index(TITLES[comparison.metric]))
-    lines += [*_markdown_table(_heads(), rows), "", " ".join(_inline(line) for line in _captions(comparison)), ""]
+            _embolden(cells, HEAD.index("method"), HEAD.index(TITLES[comparison.metric]))
+    lines += [*markdown_table(HEAD, rows), "", " ".join(_inline(line) for line in _captions(comparison)), ""]
     tests = _shown_tests(comparison)
     if tests:
         heads = ["method", "against", "seeds", "difference", "p", "corrected p", "sign-flip p"]
         tested = [[_inline(cell) for cell in _test_cells(test)] for test in tests]
-        lines += ["## Differences", "", *_markdown_table(heads, tested), "", _on_tests(comparison, tests), ""]
-    if comparison.failures:
-        lines += ["## Failed cells", ""]
-        lines += [f"- {_inline(who)}: {_code(message)}" for who, message in _failures(comparison)]
-        lines += [""]
-    if comparison.notes:
-        lines += ["## Notes", ""]
-        lines += [f"- {_inline(note.method)}, {_seeds(note.seeds)}: {_note(note)}" for note in comparison.notes]
-        lines += [""]
+        lines += ["## Differences", "", *markdown_table(heads, tested), "", _on_tests(comparison, tests), ""]
+    failures = [f"- {_inline(_who(note))}: {_code(_message(note))}" for note in comparison.failures]
+    lines += ["## Failed cells", "", *failures, ""] if failures else []
+    notes = [f"- {_inline(_who(note))}: {_inline(_message(note))}" for note in comparison.notes]
+    lines += ["## Notes", "", *notes, ""] if notes else []
     return "\n".join([*lines, "## How it was made", "", *_facts(comparison)]) + "\n"
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Write the table, how to read it, and the failures, aligned for a terminal."""
-    table = [_heads(), *(_cells(row, comparison) for row in comparison.rows)]
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    names = _heads().index("method")
-    lines = []
-    for row in table:
-        places = enumerate(zip(row, widths, strict=True))
-        parts = [cell.ljust(width) if i == names else cell.rjust(width) for i, (cell, width) in places]
-        lines.append("  ".join(parts).rstrip())
+    """Write the table, how to read it, and the failures, for a terminal."""
+    lines = text_table(HEAD, [_cells(row, comparison) for row in comparison.rows], left=(0, 1))
     width = max(80, *(len(line) for line in lines))
     lines += [textwrap.fill(line, width, break_on_hyphens=False) for line in _captions(comparison)]
-    lines += [f"failed: {who}: {message}" for who, message in _failures(comparison)]
+    lines += [f"failed: {_who(note)}: {_message(note)}" for note in comparison.failures]
     return "\n".join(lines) + "\n"
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """Write one line a method, with a header; rates in [0, 1], empty where there is nothing."""
+    """Write one line for each method, with a header; rates are in [0, 1], missing values empty."""
     families = {
         "reference": {test.a: test for test in comparison.against_reference},
         "best": {test.a: test for test in comparison.against_best},
@@ -125,63 +113,50 @@ def comparison_figure(comparison: Comparison) -> Figure:
 
     Methods are in the order of the table, best at the top; the reference has a colour of its own.
     """
-    rows = comparison.rows
+    rows, n_seeds, reference = comparison.rows, len(comparison.seeds), comparison.reference
     figure = Figure(figsize=(7.5, 1.4 + 0.3 * max(len(rows), 3)), layout="constrained")
     axes = figure.subplots()
+    names = []
     for place, row in enumerate(rows):
+        names.append(_name(row.method) + ("" if row.n_done == n_seeds else f" ({row.n_done} of {n_seeds})"))
         if row.worst is None or row.plain is None:
-            along = axes.get_yaxis_transform()
-            axes.text(
-                0.01, place, "no result", color="0.4", size=8, va="center", transform=along, backgroundcolor="white"
-            )
+            text: dict[str, Any] = {"color": "0.4", "size": 8, "va": "center", "backgroundcolor": "white"}
+            axes.text(0.01, place, "no result", transform=axes.get_yaxis_transform(), **text)
             continue
-        colour = _colour(row.method, comparison)
+        colour = COLOURS[4] if row.method == reference else COLOURS[0]
         seeds = list(row.worst.by_seed.values())
         around = place + 0.2 * np.linspace(-1, 1, len(seeds)) * (len(seeds) > 1)
         axes.plot(row.plain.mean, place, zorder=2, clip_on=False, **PLAIN_MARK)
         axes.plot(row.worst.mean, place, color=colour, zorder=3, clip_on=False, **MEAN_MARK)
         axes.plot(seeds, around, color=colour, zorder=4, clip_on=False, **SEED_MARK)
-    axes.set_yticks(range(len(rows)), [_tick(row, comparison) for row in rows])
-    axes.set_xlabel(f"test error on {as_text(_shortened(_one_line(comparison.data), 2 * MOST_NAME))}")
     largest = max((row.worst.maximum for row in rows if row.worst is not None), default=1.0) or 1.0
     axes.set(ylim=(len(rows) - 0.4, -0.6), xlim=(0, 1.03 * largest))
+    axes.set_yticks(range(len(rows)), names)
+    axes.set_xlabel(f"test error on {_name(comparison.data)}")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0 if largest >= 0.08 else 1))
     axes.grid(axis="y", color="0.92")
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    columns = 4 if len(comparison.reference or "") <= MOST_NAME // 2 else 2
+    marks = [("worst class, mean", COLOURS[0], MEAN_MARK), ("worst class, each seed", COLOURS[0], SEED_MARK)]
+    marks += [("all rows, mean", "0.25", PLAIN_MARK)]
+    if reference is not None:
+        marks.insert(1, (f"the same of {_name(reference)}", COLOURS[4], MEAN_MARK))
+    columns = 4 if len(reference or "") <= MAX_NAME // 2 else 2
     layout: dict[str, Any] = {"loc": "outside upper center", "ncols": columns, "labelspacing": 1.2}
-    figure.legend(handles=_legend_marks(comparison), frameon=False, fontsize=8, **layout)
+    handles = [Line2D([], [], color=colour, label=label, **mark) for label, colour, mark in marks]
+    figure.legend(handles=handles, frameon=False, fontsize=8, **layout)
     return figure
 
 
-def _legend_marks(comparison: Comparison) -> list[Line2D]:
-    marks = [Line2D([], [], color=COLOURS[0], label="worst class, mean", **MEAN_MARK)]
-    if comparison.reference is not None:
-        name = as_text(_shortened(_one_line(comparison.reference), MOST_NAME))
-        colour = _colour(comparison.reference, comparison)
-        marks += [Line2D([], [], color=colour, label=f"the same of {name}", **MEAN_MARK)]
-    marks += [Line2D([], [], color=COLOURS[0], label="worst class, each seed", **SEED_MARK)]
-    return [*marks, Line2D([], [], label="all rows, mean", **PLAIN_MARK)]
-
-
-def _colour(method: str, comparison: Comparison) -> str:
-    return COLOURS[4] if method == comparison.reference else COLOURS[0]
-
-
-def _tick(row: MethodRow, comparison: Comparison) -> str:
-    name, n_seeds = _shortened(_one_line(row.method), MOST_NAME), len(comparison.seeds)
-    return as_text(name if row.n_done == n_seeds else f"{name} ({row.n_done} of {n_seeds})")
-
-
-def _heads() -> list[str]:
-    return ["rank", "method", "seeds", *TITLES.values(), "epochs", "seconds", "members"]
+def _name(text: str) -> str:
+    """Return a name that fits beside the figure, as matplotlib shows it."""
+    return as_text(_shortened(_one_line(text), MAX_NAME))
 
 
 def _cells(row: MethodRow, comparison: Comparison) -> list[str]:
-    """Return one line of the table; the errors that are tested have room for marks, so that numbers stay aligned."""
+    """Return one row of the table; the tested errors have room for marks, so that numbers stay aligned."""
     n_seeds = len(comparison.seeds)
     seeds = str(n_seeds) if row.n_done == n_seeds else f"{row.n_done} of {n_seeds}"
     errors = [
@@ -209,7 +184,7 @@ def _shown_tests(comparison: Comparison) -> tuple[PairedTest, ...]:
 
 
 def _captions(comparison: Comparison) -> list[str]:
-    """Say how the table is to be read."""
+    """Say how to read the table, and what a significant difference is a claim about."""
     n_seeds, metric = len(comparison.seeds), ERRORS[comparison.metric]
     finished = "" if all(row.n_done == n_seeds for row in comparison.rows) else "the finished ones of "
     spread = f"mean ± standard deviation over {finished}{n_seeds} seeds" if n_seeds > 1 else "of one seed"
@@ -218,14 +193,15 @@ def _captions(comparison: Comparison) -> list[str]:
         "seeds."
     ]
     if any(row.n_done and row.rank is None for row in comparison.rows):
-        lines.append("A method with fewer finished seeds than others is not ranked: its mean is over other draws.")
+        lines.append("A method with fewer finished seeds than others is not ranked: its mean is over other seeds.")
     reading = []
     level = f"p at most {comparison.alpha:g}"
+    test = "t-test" if comparison.test_to_train is None else "corrected resampled t-test"
     n_tests = _n_tested(comparison.against_reference)
     if n_tests:
         reading.append(
             f"{FROM_REFERENCE} marks a {metric} that differs significantly from that of {comparison.reference} "
-            f"(paired over seeds, two-sided, {level} after Holm's correction for {_count(n_tests, 'test')})"
+            f"({level} after Holm's correction for {_count(n_tests, 'test')})"
         )
     if _n_tested(_tests_against_best(comparison)):
         reading.append(
@@ -234,19 +210,20 @@ def _captions(comparison: Comparison) -> list[str]:
             "chose the best)"
         )
     if reading:
-        lines.append("; ".join(reading) + ".")
+        lines.append(f"{'; '.join(reading)}.")
+        lines.append(f"Two-sided {test}, paired over seeds. The claim holds {CLAIMS[comparison.seeds_change]}.")
     elif _shown_tests(comparison):
-        lines.append("No difference could be tested: that takes two seeds that both methods finished.")
+        needed = "two seeds" if comparison.test_to_train is None else "three seeds"
+        lines.append(f"No difference could be tested: a test needs {needed} that both methods finished.")
     return lines
 
 
-def _failures(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return method and seeds, and why they failed; seeds that failed alike together."""
-    seeds: dict[tuple[str, str], list[int]] = {}
-    for failed in comparison.failures:
-        message = _shortened(_one_line(f"{failed.error_type}: {failed.message}"), MOST_MESSAGE)
-        seeds.setdefault((failed.method, message), []).append(failed.seed)
-    return [(f"{_one_line(method)}, {_seeds(alike)}", message) for (method, message), alike in seeds.items()]
+def _who(note: Note) -> str:
+    return f"{_one_line(note.method)}, {_seeds(note.seeds)}"
+
+
+def _message(note: Note) -> str:
+    return _shortened(_one_line(note.text), MAX_MESSAGE)
 
 
 def _n_tested(tests: Sequence[PairedTest]) -> int:
@@ -255,24 +232,34 @@ def _n_tested(tests: Sequence[PairedTest]) -> int:
 
 def _test_cells(test: PairedTest) -> list[str]:
     difference = "-" if test.mean_difference is None else f"{100 * test.mean_difference:+.1f}"
-    if test.p is None or test.p_corrected is None or test.p_permutation is None:
+    if test.p is None or test.p_corrected is None:
         return [test.a, test.b, str(test.n), difference, "not testable", "-", "-"]
-    p = _probability(test.p) + (" (sign-flip)" if test.test == "permutation" else "")
+    p = _probability(test.p) + (" (sign-flip)" if test.test == "sign-flip" else "")
     corrected = _probability(test.p_corrected) + (" (significant)" if test.significant else "")
-    return [test.a, test.b, str(test.n), difference, p, corrected, _probability(test.p_permutation)]
+    return [test.a, test.b, str(test.n), difference, p, corrected, _probability(test.p_sign_flip)]
 
 
 def _on_tests(comparison: Comparison, tests: Sequence[PairedTest]) -> str:
-    most = max(test.n for test in tests)
+    """Explain the table of tests."""
     text = (
-        f"Differences of the {ERRORS[comparison.metric]} are in percentage points, method minus the one it is "
-        "set against, on the seeds that both finished. p is that of the paired t-test, which takes the differences to "
-        "be about normally distributed; of the sign-flip test where it says so (two seeds, or differences that are "
-        "all the same). The sign-flip test assumes only that equal methods differ as often in one direction as in "
-        "the other"
+        f"Differences of the {ERRORS[comparison.metric]} are in percentage points, method minus the one it is compared "
+        "with, on the seeds that both finished."
     )
+    if comparison.test_to_train is not None:
+        return (
+            f"{text} p is that of the corrected resampled t-test (Nadeau and Bengio, 2003). The splits share rows, so "
+            "the variance factor of the mean difference is 1/n + n_test/n_train instead of 1/n, with n_test/n_train = "
+            f"{comparison.test_to_train:.3g}. The test takes the differences to be about normally distributed. The "
+            "sign-flip test needs independent draws and is not made."
+        )
+    text += (
+        " p is that of the paired t-test, which takes the differences to be about normally distributed, or of the "
+        "sign-flip test if it says so (two seeds, or differences that are all the same). The sign-flip test assumes "
+        "only that equal methods differ as often in one direction as in the other"
+    )
+    most = max(test.n for test in tests)
     if most >= 2 and 2 / 2**most > comparison.alpha:
-        return f"{text}, but with {most} seeds it cannot give less than {2 / 2**most:g}, so it alone can show nothing."
+        return f"{text}, but with {most} seeds its p is at least {2 / 2**most:g}, so it cannot show a difference."
     return f"{text}."
 
 
@@ -290,10 +277,6 @@ def _facts(comparison: Comparison) -> list[str]:
         versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
         lines += [f"- Python {made.python} on {made.machine}, {versions}, commit {made.commit or 'unknown'}"]
     return lines
-
-
-def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
 
 
 def _embolden(cells: list[str], *places: int) -> None:
@@ -315,8 +298,8 @@ def _amount(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def _probability(p: float) -> str:
-    return "<0.0001" if p < 0.0001 else f"{p:.3g}"
+def _probability(p: float | None) -> str:
+    return "-" if p is None else "<0.0001" if p < 0.0001 else f"{p:.3g}"
 
 
 def _count(n: int, what: str) -> str:
@@ -343,7 +326,3 @@ def _inline(text: str) -> str:
 def _code(text: str) -> str:
     plain = _one_line(text).replace("`", "'")
     return f"`{plain}`"
-
-
-def _note(note: Note) -> str:
-    return _inline(_shortened(_one_line(note.text), MOST_MESSAGE))

@@ -1,0 +1,169 @@
+"""run.json of any fitted model, and the report that is made from it alone."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from worstclass import (
+    AbstainingClassifier,
+    SklearnLearner,
+    WorstClassBooster,
+    WorstClassOffsets,
+    build_method,
+    class_report,
+)
+from worstclass.boosting.oco import InstanceBooster
+from worstclass.exceptions import ModelFormatError, WorstClassWarning
+from worstclass.experiments.run import Provenance, RunResult
+from worstclass.metrics import ClassReport
+from worstclass.report.summary import markdown_report, verdict
+
+LEARNER = {"lr": 0.02, "module_options": {"hidden": (8,)}}
+
+
+def draw(seed, n=60):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(["a|b", "c", "d"], n)
+    centres = np.repeat([[0, 0], [2.5, 0], [0, 2.5]], n, axis=0)
+    return rng.normal(centres, 0.9), y
+
+
+def trees(theta=0.6, **options):
+    return WorstClassBooster(SklearnLearner(DecisionTreeClassifier()), theta, n_rounds=5, random_state=0, **options)
+
+
+def fitted(model, *data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WorstClassWarning)
+        return model.fit(*(data or draw(0)))
+
+
+def result_of(model, **options):
+    X, y = draw(1)
+    test = class_report(y, model.predict(X), labels=[*model.classes_])
+    rows = {"used": len(y), "available": 500}
+    facts = {"data": {"name": "toy"}, "settings": {"lr": 0.02}, "seed": 3, "seconds": 1.5}
+    return RunResult.of(model, **{**facts, "test": test, "test_rows": rows, **options})
+
+
+MODELS = {
+    "WorstClassBooster": lambda: trees(),
+    "InstanceBooster": lambda: InstanceBooster(SklearnLearner(DecisionTreeClassifier()), n_rounds=3, random_state=0),
+    "NetworkClassifier": lambda: build_method("ce", learner=LEARNER, max_epochs=20, random_state=0),
+    "DeepEnsemble": lambda: build_method("deep-ensemble", n_members=2, learner=LEARNER, max_epochs=20, random_state=0),
+    "Pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "AdaBoostClassifier": lambda: AdaBoostClassifier(n_estimators=5, random_state=0),  # has an estimator_ of its own
+    "WorstClassOffsets(LogisticRegression)": lambda: WorstClassOffsets(LogisticRegression(), random_state=0),
+    "WorstClassOffsets(WorstClassBooster)": lambda: WorstClassOffsets(trees(), random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_any_fitted_model_is_described_written_read_and_reported(name, tmp_path):
+    model = fitted(MODELS[name]())
+    result = result_of(model, method="mine")
+    assert (result.model, result.method, result.seed, result.seconds) == (name, "mine", 3, 1.5)
+    assert RunResult.read(result.write(tmp_path).parent) == result
+    assert result.provenance == Provenance.collect()
+    assert (result.boosting is not None) == ("Booster" in name)
+    assert (result.offsets is not None) == ("Offsets" in name)
+    assert (result.epochs is not None) == (name not in ("Pipeline", "AdaBoostClassifier") and "Logistic" not in name)
+    report = markdown_report(result)
+    assert report.startswith(f"# toy\n\n{verdict(result)}\n")
+    assert f"- model: {name}, method mine" in report
+    assert "180 rows that training never saw, of 500." in report
+    assert r"| a\|b | " in report
+    assert ("## Decision offsets" in report) == ("Offsets" in name)
+    assert "## Abstaining" not in report
+    worst = ClassReport.from_dict(result.test)
+    assert f"Worst class {worst.worst_error:.1%} ({worst.worst_class})" in report
+
+
+def test_what_boosting_did_is_kept():
+    booster = fitted(trees(theta={"c": 0.5, "others": 0.7}))
+    result = result_of(booster)
+    boosting = result.boosting
+    assert (boosting.n_rounds, boosting.n_members) == (5, len(booster.estimators_))
+    assert boosting.theta == {"a|b": 0.7, "c": 0.5, "d": 0.7}
+    assert (boosting.bound_met, boosting.shortfall) == (True, {})
+    assert result.bound_met is True
+    assert verdict(result) == (
+        f"Bound met: the vote of {booster.n_members_used_} members errs on less than 1 - theta of every class of the "
+        "training rows."
+    )
+    assert result.training == booster.training_report_.to_dict()
+    assert result.validation is None
+
+
+def test_a_bound_that_is_missed_is_told_by_class_with_the_rows_it_is_short_of():
+    short = WorstClassBooster(
+        SklearnLearner(DecisionTreeClassifier(max_depth=1)), 0.9, n_rounds=3, extend=False, random_state=0
+    )
+    result = result_of(fitted(short))
+    assert result.bound_met is False
+    sentence = verdict(result)
+    assert sentence.startswith("Bound NOT met: the vote of ")
+    assert result.boosting.shortfall
+    for label, rows in result.boosting.shortfall.items():
+        assert f"{label} ({rows} rows short)" in sentence
+    assert "worstclass theta --way goal" in markdown_report(result)
+
+
+def test_with_offsets_the_bound_is_that_of_the_whole_model():
+    model = fitted(WorstClassOffsets(trees(), random_state=0))
+    _, y = draw(0)
+    assert result_of(model).bound_met is None  # nobody counted the training rows
+    assert verdict(result_of(model)).startswith("Worst class on the test rows: ")
+    good = class_report(y, y, labels=model.classes_, theta=0.6)
+    bad = class_report(y, np.where(y == "c", "d", y), labels=model.classes_, theta=0.6)
+    assert result_of(model, training=good).bound_met is True
+    result = result_of(model, training=bad)
+    assert result.bound_met is False
+    assert "with decision offsets, misses it for c." in verdict(result)
+    assert result.boosting.bound_met is True  # the vote itself meets it
+
+
+def test_offsets_and_reports_on_the_rows_that_chose_them_are_kept():
+    model = fitted(WorstClassOffsets(LogisticRegression(), random_state=0))
+    result = result_of(model)
+    assert result.offsets.offsets == dict(zip(["a|b", "c", "d"], model.offsets_.tolist(), strict=True))
+    assert result.offsets.before == model.validation_report_before_.to_dict()
+    assert result.offsets.after == result.validation == model.validation_report_.to_dict()
+    assert f"| c | {model.offsets_[1]:+.4f} |" in markdown_report(result)
+
+
+@pytest.mark.parametrize("risk", [0.4, 0.0001])
+def test_a_rule_for_abstaining_is_kept_and_shown(risk, tmp_path):
+    model = fitted(AbstainingClassifier(trees(), risk=risk, random_state=0), *draw(0, n=150))
+    result = result_of(model, test=None)
+    assert result.model == "AbstainingClassifier(WorstClassBooster)"
+    assert result.abstaining.proven == model.proven_ == (risk == 0.4)
+    assert result.abstaining.risk == dict.fromkeys(["a|b", "c", "d"], risk)
+    assert RunResult.read(result.write(tmp_path).parent) == result  # infinite thresholds are no JSON
+    assert ("The rule is proven." in markdown_report(result)) == model.proven_
+    assert "## Test rows" not in markdown_report(result)
+
+
+def test_a_model_without_any_report_still_has_a_verdict():
+    model = fitted(LogisticRegression())
+    assert verdict(result_of(model, test=None)) == "No rows were counted."
+    X, y = draw(0)
+    training = class_report(y, model.predict(X))
+    expected = f"Worst class on the training rows: {training.worst_class}, error {training.worst_error:.1%}."
+    assert verdict(result_of(model, test=None, training=training)) == expected
+
+
+def test_a_result_that_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(ModelFormatError, match=r"run\.json cannot be read"):
+        RunResult.read(tmp_path)
+    (tmp_path / "run.json").write_text('{"model": "x"}')
+    with pytest.raises(ModelFormatError, match=r"run\.json cannot be read"):
+        RunResult.read(tmp_path)
