@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from worstclass.cli.console import say, say_json
 from worstclass.cli.options import AllowEqualRows, DataOptions, Delta, Json, MaxRows, ModelFolder, OwnNetwork, Seed
 
-
-class Margin(StrEnum):
-    """The margin of an answer."""
-
-    AUTO = "auto"
-    MEAN = "mean"
-    OWN = "own"
-
-
 #: margins, as the library calls them
-MARGINS = {Margin.AUTO: "auto", Margin.MEAN: "mean-proba", Margin.OWN: "own"}
+MARGINS = {"auto": "auto", "mean": "mean-proba", "own": "own"}
 
 Out = Annotated[Path, typer.Option(help="Folder for the model that abstains; may be MODEL itself.", show_default=False)]
 Risk = Annotated[
     list[str] | None,
     typer.Option(help="Risk limit of the answered rows: 0.1, or class=0.02 (repeatable; 1 for no limit)."),
 ]
-MarginOption = Annotated[
-    Margin, typer.Option(help="Margin by the members' mean probabilities, or the model's own (votes, offsets).")
+Margin = Annotated[
+    Literal["auto", "mean", "own"],
+    typer.Option(help="Margin by the members' mean probabilities, or the model's own (votes, offsets)."),
 ]
 Proving = Annotated[float, typer.Option(help="Share of the rows that prove the rule; the others choose it.")]
 
@@ -40,7 +31,7 @@ def abstain(
     out: Out,
     risk: Risk = None,
     delta: Delta = 0.05,
-    margin: MarginOption = Margin.AUTO,
+    margin: Margin = "auto",
     proving: Proving = 0.8,
     network: OwnNetwork = None,
     max_rows: MaxRows = 10_000,
@@ -50,7 +41,8 @@ def abstain(
 ) -> int:
     """Make a model abstain when it is not sure.
 
-    The risk of every class is proven to be below its limit. Held-out rows choose and prove the rule: DATA's calibration part, else its test part, else all rows.
+    The risk of every class is proven to be below its limit. Held-out rows choose and prove the rule: DATA's calibration
+    part, else its test part, else all rows.
 
     Exit code 0: proven. 1: not proven, and the model answers nothing. 2: the same for lack of rows, or bad input.
 

@@ -171,7 +171,7 @@ def _as_json(value: Any) -> Any:
 def _parquet_writer(path: Path, classes: Any) -> Iterator[Write]:
     """Write columns of the types of the first frame; answers have the type of the classes."""
     try:
-        import pyarrow as pa
+        import pyarrow as pa  # type: ignore[import-untyped]
         from pyarrow import parquet
     except ImportError:
         raise ParameterError(
@@ -183,10 +183,7 @@ def _parquet_writer(path: Path, classes: Any) -> Iterator[Write]:
         if not opened:
             types = {"answer": pa.array(classes.tolist()).type, "margin": pa.float64(), "abstained": pa.bool_()}
             found = pa.Schema.from_pandas(frame, preserve_index=False)
-            fields = [
-                pa.field(name, types.get(name, _known(pa, kind)))
-                for name, kind in zip(found.names, found.types, strict=True)
-            ]
+            fields = [pa.field(field.name, types.get(field.name, _known(pa, field.type))) for field in found]
             opened.append(parquet.ParquetWriter(path, pa.schema(fields)))
         opened[0].write_table(pa.Table.from_pandas(frame, schema=opened[0].schema, preserve_index=False))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worstclass.cli.console import console, say
-from worstclass.cli.options import MaxTestRows, NetworkOptions, Quiet, SelectBy, SelectOn, SplitOptions, Theta
+from worstclass.cli.options import MaxTestRows, NetworkOptions, Quiet, SelectOn, SplitOptions, Theta
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
@@ -37,7 +37,7 @@ def compare(
     theta: Theta = None,
     gamma: Gamma = None,
     budget: BudgetOption = None,
-    select_on: SelectBy = SelectOn.WORST,
+    select_on: SelectOn = "worst",
     network: NetworkOptions,
     jobs: Jobs = None,
     max_test_rows: MaxTestRows = 10_000,
@@ -101,7 +101,7 @@ def _plan(
     names: list[str],
     n_seeds: int,
     budget: str | None,
-    select_on: SelectOn,
+    select_on: str,
     theta: list[str] | None,
     gamma: float | None,
     max_test_rows: int,
@@ -127,7 +127,7 @@ def _plan(
         learner=learner,
         theta=floors_given(theta, data.data, example.train.y) if needs_theta else None,
         gamma=paper.get("booster", {}).get("gamma", "auto") if gamma is None else gamma,
-        select_on=select_on.value,
+        select_on=select_on,
         data_settings=_data_settings(data, max_test_rows),
         **renamed(rules.ComparisonPlan, seeds_change=_seeds_change(data)),
     )

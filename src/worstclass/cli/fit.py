@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worstclass.cli.console import console, say, warn
-from worstclass.cli.options import BoosterOptions, MaxTestRows, Quiet, Seed, SelectBy, SelectOn, SplitOptions, Theta
+from worstclass.cli.options import BoosterOptions, MaxTestRows, Quiet, Seed, SelectOn, SplitOptions, Theta
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
@@ -38,7 +38,7 @@ def fit(
     booster: BoosterOptions,
     max_epochs: Epochs = None,
     max_seconds: Seconds = None,
-    select_on: SelectBy = SelectOn.WORST,
+    select_on: SelectOn = "worst",
     max_test_rows: MaxTestRows = 10_000,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -53,6 +53,7 @@ def fit(
     """
     from worstclass.cli.by_class import floors_given
     from worstclass.cli.data import load_splits
+    from worstclass.cli.errors import ConflictingOptions
     from worstclass.cli.learners import build_estimator, default_method
     from worstclass.cli.model import require_folder, write_model
     from worstclass.methods import find_method
@@ -61,11 +62,11 @@ def fit(
     require_folder(out)
     splits = load_splits(data, seed)
     name = method or default_method(data.data, splits.train.X, booster.network)
-    floors = (
-        floors_given(theta, data.data, splits.train.y) if find_method(name).needs_theta else _no_floors(theta, name)
-    )
+    if theta and not find_method(name).needs_theta:
+        raise ConflictingOptions("--theta", f"the method {name} has no accuracy floor.")
+    floors = floors_given(theta, data.data, splits.train.y) if find_method(name).needs_theta else None
     own = _own_options(name, set_ or [])
-    limits = {"max_epochs": max_epochs, "max_seconds": max_seconds, "select_on": select_on.value}
+    limits = {"max_epochs": max_epochs, "max_seconds": max_seconds, "select_on": select_on}
     model = build_estimator(name, data.data, splits.train.X, booster, theta=floors, seed=seed, own=own, **limits)
     out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
     started = time.perf_counter()
@@ -90,13 +91,6 @@ def fit(
     _show(result)
     say(f"model:  {out}\nreport: {place / 'report.md'}")
     return 0 if result.bound_met is not False and not interrupted else 1
-
-
-def _no_floors(theta: Sequence[str] | None, name: str) -> None:
-    from worstclass.cli.errors import ConflictingOptions
-
-    if theta:
-        raise ConflictingOptions("--theta", f"the method {name} has no accuracy floor.")
 
 
 def _own_options(name: str, texts: Sequence[str]) -> dict[str, Any]:
@@ -162,7 +156,7 @@ def _result(
             answers = model.predict(drawn.X)
             reports[name] = class_report(drawn.y, answers, labels=model.classes_, theta=floors_of(model))
             rows = {"used": len(drawn), "available": len(part)} if name == "test" else None
-    shares = {} if is_named(data.data) else {"val_share": data.val_share, "test_share": data.test_share}
+    shares: dict[str, Any] = {} if is_named(data.data) else {"val_share": data.val_share, "test_share": data.test_share}
     own = {"training": reports["training"], "validation": reports["validation"], "method": settings["method"]}
     return RunResult.of(
         model,

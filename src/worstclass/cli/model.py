@@ -138,7 +138,7 @@ def network_factory(network: str) -> Any:
         sys.path.pop(0)
     if not callable(factory):
         raise ParameterError("--network", "the command", allowed="a function that builds a network", got=network)
-    from joblib.externals import cloudpickle
+    from joblib.externals import cloudpickle  # type: ignore[import-untyped]
 
     cloudpickle.register_pickle_by_value(module)  # workers cannot import it
     return factory

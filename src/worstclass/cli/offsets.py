@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,20 +14,13 @@ if TYPE_CHECKING:
     from worstclass.cli.data import Rows
 
 
-class Scores(StrEnum):
-    """What decision offsets are added to."""
-
-    AUTO = "auto"
-    MEAN = "mean"
-    VOTE = "vote"
-
-
 #: scores, as the library calls them
-SCORES = {Scores.AUTO: "auto", Scores.MEAN: "mean-proba", Scores.VOTE: "proba"}
+SCORES = {"auto": "auto", "mean": "mean-proba", "vote": "proba"}
 
 Out = Annotated[Path, typer.Option(help="Folder for the model with offsets; may be MODEL itself.", show_default=False)]
-ScoresOption = Annotated[
-    Scores, typer.Option(help="Add offsets to the members' mean probabilities, or to the shares of their votes.")
+Scores = Annotated[
+    Literal["auto", "mean", "vote"],
+    typer.Option(help="Add offsets to the members' mean probabilities, or to the shares of their votes."),
 ]
 Slack = Annotated[
     float | None, typer.Option(help="Standard errors above the least worst-class error (default: 1; 2 classes: 0).")
@@ -39,7 +31,7 @@ def offsets(
     model: ModelFolder,
     data: SplitOptions,
     out: Out,
-    scores: ScoresOption = Scores.AUTO,
+    scores: Scores = "auto",
     theta: Theta = None,
     slack: Slack = None,
     network: OwnNetwork = None,
@@ -48,8 +40,9 @@ def offsets(
 ) -> int:
     """Tune decision offsets on held-out rows.
 
-    Rows are DATA's validation part, or all rows of a file. Without --theta the offsets serve the worst class. With --theta every class is to meet its floor. To use the
-    validation part that fit cut from a file, give --val-share, --test-share and --seed as they were given to fit.
+    Rows are DATA's validation part, or all rows of a file. Without --theta the offsets serve the worst class; with
+    --theta every class is to meet its floor. To use the validation part that fit cut from a file, give --val-share,
+    --test-share and --seed as they were given to fit.
 
     Exit code 0: done, and floors are met. 1: done, but a floor is missed. 2: bad input.
 
@@ -70,10 +63,17 @@ def offsets(
         asked = asked.estimator_
     opened = with_rows(asked, _rows(data, asked, seed))
     floors = floors_by_class(theta, asked.classes_.tolist()) if theta else None
-    options = {"scores": SCORES[scores], "slack": "auto" if slack is None else slack}
-    tuned = fit_offsets(asked, floors, opened.X, opened.y, allow_equal_rows=allow_equal_rows, **options)
+    tuned = fit_offsets(
+        asked,
+        floors,
+        opened.X,
+        opened.y,
+        allow_equal_rows=allow_equal_rows,
+        scores=SCORES[scores],
+        slack="auto" if slack is None else slack,
+    )
     settings = {
-        "scores": scores.value,
+        "scores": scores,
         "theta": theta or None,
         "slack": slack,
         "val_share": data.val_share,

@@ -10,41 +10,10 @@ import inspect
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
-
-
-class Weighting(StrEnum):
-    """How class weights become row weights."""
-
-    PER_CLASS_MEAN = "per-class-mean"
-    PER_INSTANCE = "per-instance"
-
-
-class Start(StrEnum):
-    """Weights of the network at the start of a round."""
-
-    FRESH = "fresh"
-    SAME = "same"
-    WARM = "warm"
-
-
-class OptimizerState(StrEnum):
-    """State of the optimizer at the start of a round."""
-
-    FRESH = "fresh"
-    CARRY = "carry"
-
-
-class SelectOn(StrEnum):
-    """The validation error that chooses."""
-
-    WORST = "worst"
-    AVERAGE = "average"
-
 
 ModelFolder = Annotated[Path, typer.Argument(help="Folder of a model.", show_default=False)]
 OwnNetwork = Annotated[
@@ -64,7 +33,7 @@ Delta = Annotated[float, typer.Option(help="Probability that the certificate is 
 AllowEqualRows = Annotated[
     bool, typer.Option("--allow-equal-rows", help="Accept rows that equal training rows by coincidence.")
 ]
-SelectBy = Annotated[SelectOn, typer.Option(help="The validation error that chooses.")]
+SelectOn = Annotated[Literal["worst", "average"], typer.Option(help="The validation error that chooses.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -123,10 +92,14 @@ class BoosterOptions(NetworkOptions):
     extend: Annotated[int | None, typer.Option(help="Maximum number of extra rounds (default: rounds).", min=0)] = None
     max_epochs_per_round: Annotated[int | None, typer.Option(help="Maximum epochs per round.", min=1)] = None
     patience: Annotated[int | None, typer.Option(help="Epochs without progress before a round ends.", min=1)] = None
-    weighting: Annotated[Weighting | None, typer.Option(help="Row weights (default: per-class-mean).")] = None
-    start: Annotated[Start | None, typer.Option(help="Weights at the start of a round (default: fresh).")] = None
+    weighting: Annotated[
+        Literal["per-class-mean", "per-instance"] | None, typer.Option(help="Row weights (default: per-class-mean).")
+    ] = None
+    start: Annotated[
+        Literal["fresh", "same", "warm"] | None, typer.Option(help="Weights at the start of a round (default: fresh).")
+    ] = None
     optimizer_state: Annotated[
-        OptimizerState | None, typer.Option(help="Optimizer state at the start of a round (default: fresh).")
+        Literal["fresh", "carry"] | None, typer.Option(help="Optimizer state at the start of a round (default: fresh).")
     ] = None
 
     def learner(self) -> dict[str, Any]:
@@ -143,7 +116,8 @@ def expanded(function: Callable[..., int | None]) -> Callable[..., None]:
     """Return the command of a function: groups become options, and the number it returns becomes the exit code."""
     hints = typing.get_type_hints(function, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
-    required, optional = [], []
+    required: list[inspect.Parameter] = []
+    optional: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
         group = groups.get(name)
         options = _options(group) if group else [parameter.replace(annotation=hints[name])]
@@ -171,8 +145,5 @@ def _options(group: type[Any]) -> list[inspect.Parameter]:
 
 
 def _given(group: Any, *names: str) -> dict[str, Any]:
-    """Return the fields that were given; choices as plain text."""
-    values = {name: getattr(group, name) for name in names}
-    return {
-        name: str(value) if isinstance(value, StrEnum) else value for name, value in values.items() if value is not None
-    }
+    """Return the fields that were given."""
+    return {name: value for name in names if (value := getattr(group, name)) is not None}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -27,20 +26,15 @@ MOST_NAMED = 5
 MOST_SEARCHED = 20
 
 
-class OnBad(StrEnum):
-    """What happens to rows that the model cannot take."""
-
-    REFUSE = "refuse"
-    SKIP = "skip"
-    ABSTAIN = "abstain"
-
-
 File = Annotated[
     Path, typer.Argument(help="CSV, Parquet or npz file, or image folder; no labels needed.", show_default=False)
 ]
 Out = Annotated[Path, typer.Option(help="File for the answers: .csv, .parquet or .jsonl.", show_default=False)]
 Ids = Annotated[list[str] | None, typer.Option("--id", help="Column to carry over (repeatable).")]
-Bad = Annotated[OnBad, typer.Option(help="Rows that the model cannot take: refuse the file, skip or abstain.")]
+OnBad = Annotated[
+    Literal["refuse", "skip", "abstain"],
+    typer.Option(help="Rows that the model cannot take: refuse the file, skip them, or abstain."),
+]
 ChunkRows = Annotated[int | None, typer.Option(help="Rows in memory at a time.", min=1)]
 ImageSize = Annotated[int | None, typer.Option(help="Resize images to this many pixels a side.", min=1)]
 
@@ -50,7 +44,7 @@ def predict(
     file: File,
     out: Out,
     id_: Ids = None,
-    on_bad: Bad = OnBad.REFUSE,
+    on_bad: OnBad = "refuse",
     chunk_rows: ChunkRows = None,
     network: OwnNetwork = None,
     image_size: ImageSize = None,
@@ -58,7 +52,8 @@ def predict(
 ) -> None:
     """Write the answer for every row of a file.
 
-    The answer, the probability of each class, the margin, and whether the model abstained. Columns are found by name; columns that the model does not know are ignored. Without --id the row number is written.
+    The answer, the probability of each class, the margin, and whether the model abstained. Columns are found by name;
+    columns that the model does not know are ignored. Without --id the row number is written.
 
     Example: worstclass predict model new.csv --id patient --out answers.csv
     """
@@ -90,7 +85,7 @@ def _answered(answers: Answers, chunk: Chunk, count: _Count) -> pd.DataFrame | N
     count.add(bad)
     if count.refuses and count.bad:
         return None
-    if bad and count.on_bad is OnBad.ABSTAIN:
+    if bad and count.on_bad == "abstain":
         found = pd.concat([found, answers.none_for(list(bad))])
     count.written += len(found)
     count.abstained += int(found["abstained"].sum())
@@ -102,7 +97,7 @@ class _Count:
     """Counts of the rows of a file, and the first bad ones."""
 
     file: Path
-    on_bad: OnBad
+    on_bad: str
     written: int = 0
     abstained: int = 0
     bad: int = 0
@@ -110,7 +105,7 @@ class _Count:
 
     @property
     def refuses(self) -> bool:
-        return self.on_bad is OnBad.REFUSE
+        return self.on_bad == "refuse"
 
     def add(self, bad: dict[int, str]) -> None:
         self.bad += len(bad)
@@ -133,7 +128,7 @@ class _Count:
 
     def __str__(self) -> str:
         parts = [f"{self.written:,} rows", f"{self.abstained:,} abstained"]
-        if self.on_bad is OnBad.SKIP:
+        if self.on_bad == "skip":
             parts.append(f"{self.bad:,} skipped")
         elif self.bad:
             parts.append(f"{self.bad:,} of them bad")

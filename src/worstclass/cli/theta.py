@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from worstclass.cli.console import console, say
-from worstclass.cli.options import BoosterOptions, MaxTestRows, Quiet, Seed, SelectBy, SelectOn, SplitOptions
+from worstclass.cli.options import BoosterOptions, MaxTestRows, Quiet, Seed, SelectOn, SplitOptions
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
     from worstclass.metrics import ClassReport
 
 
-class Way(StrEnum):
-    """How theta is chosen."""
-
-    GRID = "grid"
-    BASELINE = "baseline"
-    GOAL = "goal"
-    BEST = "best"
-
-
 #: share of the rows held out for validation where none is given
 VAL_SHARE = 0.2
 
 Out = Annotated[Path, typer.Option(help="Folder for the chosen model and theta.json.", show_default=False)]
-WayOption = Annotated[
-    Way,
+Way = Annotated[
+    Literal["grid", "baseline", "goal", "best"],
     typer.Option(
         help="grid: least worst-class validation error. baseline: the same, above a baseline. goal: whether the goal "
         "can be met, else the nearest floors. best: the highest floor that can be met."
@@ -49,11 +39,11 @@ def theta(
     data: SplitOptions,
     out: Out,
     *,
-    way: WayOption = Way.GRID,
+    way: Way = "grid",
     candidates: Candidates = None,
     goal: Goal = None,
     baseline: Baseline = None,
-    select_on: SelectBy = SelectOn.WORST,
+    select_on: SelectOn = "worst",
     resolution: Resolution = None,
     booster: BoosterOptions,
     budget: BudgetOption = None,
@@ -88,27 +78,26 @@ def theta(
     name = default_method(data.data, splits.train.X, booster.network)
     model = build_estimator(name, data.data, splits.train.X, booster, theta=0.0, seed=seed, **_limits(budget))
     out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
+    rows = (splits.train.X, splits.train.y)
+    held_out = (None, None) if splits.val is None else (splits.val.X, splits.val.y)
+    search: dict[str, Any] = {
+        "way": way,
+        "candidates": thetas,
+        "baseline": None if baseline is None else _number_or_name(baseline),
+        "goal": floors,
+        "select_on": select_on,
+        "val_share": share,
+        "resolution": resolution,
+        "progress": _Lines(quiet),
+        **renamed(select_theta, n_jobs=n_jobs),
+    }
     try:
         with held_out_was_checked(select_theta) as options:
-            selection = select_theta(
-                model,
-                *(splits.train.X, splits.train.y),
-                *((None, None) if splits.val is None else (splits.val.X, splits.val.y)),
-                way=way.value,
-                candidates=thetas,
-                baseline=None if baseline is None else _number_or_name(baseline),
-                goal=floors,
-                select_on=select_on.value,
-                val_share=share,
-                resolution=resolution,
-                progress=_Lines(quiet),
-                **options,
-                **renamed(select_theta, n_jobs=n_jobs),
-            )
+            selection = select_theta(model, *rows, *held_out, **(search | options))
     except SelectionInterrupted as interrupt:
         selection = interrupt.selection
     test = _tested(selection.booster, splits, max_test_rows, seed)
-    settings = {**booster.booster(), **booster.learner(), "select_on": select_on.value, "resolution": resolution}
+    settings = {**booster.booster(), **booster.learner(), "select_on": select_on, "resolution": resolution}
     record = {
         "data": described(data, test_share=data.test_share),
         "settings": {**settings, "network": booster.network, "budget": budget, "val_share": share},
@@ -129,17 +118,17 @@ def theta(
     return 0 if met else 1
 
 
-def _check_way(way: Way, goal: Any, baseline: Any, candidates: Any) -> None:
+def _check_way(way: str, goal: Any, baseline: Any, candidates: Any) -> None:
     """Refuse options that the way of choosing lacks, or has no use for."""
     from worstclass.cli.errors import ConflictingOptions, MissingOption
 
-    needed = {Way.GOAL: ("--goal", goal, "0.8"), Way.BASELINE: ("--baseline", baseline, "ce")}
+    needed = {"goal": ("--goal", goal, "0.8"), "baseline": ("--baseline", baseline, "ce")}
     for other, (option, value, example) in needed.items():
-        if way is other and not value:
+        if way == other and not value:
             raise MissingOption(option, f"--way {way} needs it, for example {option} {example}.")
-        if way is not other and value:
+        if way != other and value:
             raise ConflictingOptions(option, f"it belongs to --way {other}, and the way is {way}.")
-    if candidates is not None and way not in (Way.GRID, Way.BASELINE):
+    if candidates is not None and way not in ("grid", "baseline"):
         raise ConflictingOptions("--candidates", f"it belongs to --way grid or baseline, and the way is {way}.")
 
 

@@ -66,7 +66,7 @@ class RowFormat:
         names = getattr(model, "feature_names_in_", None)
         columns = None if names is None else [str(name) for name in names]
         kinds = _inner(model, "_column_kinds") or _kinds_of_pipeline(model)
-        shape = getattr(_inner(model, "encoder_"), "row_shape", ())
+        shape: Sequence[int] = getattr(_inner(model, "encoder_"), "row_shape", ())
         if len(shape) == 3:
             return cls(image_shape=(shape[0], shape[1], shape[2]))
         known = None if columns is None or kinds is None else dict(zip(columns, kinds, strict=True))

@@ -50,7 +50,7 @@ def csv_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int)
 def parquet_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[Chunk]:
     """Read batches; the columns carried over keep their types."""
     try:
-        import pyarrow as pa
+        import pyarrow as pa  # type: ignore[import-untyped]
         from pyarrow import parquet
     except ImportError:
         raise DatasetError(f"Reading {path} needs pyarrow: pip install 'worstclass[parquet]'.") from None
