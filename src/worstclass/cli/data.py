@@ -45,14 +45,20 @@ def class_names(data: str) -> tuple[str, ...]:
 
 
 def load_splits(
-    options: SplitOptions, seed: int, *, val_share: float = 0.0, max_test_rows: int | None = None
+    options: SplitOptions,
+    seed: int,
+    *,
+    val_share: float = 0.0,
+    cuts_named: bool = False,
+    max_test_rows: int | None = None,
 ) -> Splits:
     """Load a named data set as it is split, or split the rows of a file.
 
-    The labels of a named data set are the names of its classes. ``val_share`` is used where the user gave none.
+    The labels of a named data set are the names of its classes. ``val_share`` is used where the user gave none;
+    with ``cuts_named`` the command itself cuts it from the training rows of a named data set.
     """
     if is_named(options.data):
-        _refuse_without_effect(options, "target", "val_share", "image_size")
+        _refuse_without_effect(options, "target", "image_size", *(() if cuts_named else ("val_share",)))
         from worstclass.data.registry import load_dataset
 
         splits = load_dataset(options.data, options.root, seed=seed).with_names()

@@ -138,19 +138,19 @@ def network_factory(network: str) -> Any:
         sys.path.pop(0)
     if not callable(factory):
         raise ParameterError("--network", "the command", allowed="a function that builds a network", got=network)
-    from joblib.externals import cloudpickle  # type: ignore[import-untyped]
-
-    cloudpickle.register_pickle_by_value(module)  # workers cannot import it
     return factory
 
 
 def _run_file(path: Path) -> Any:
+    """Run a Python file as a module that is not kept, so that workers get its functions by value."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     spec = importlib.util.spec_from_file_location(f"own_network_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[spec.name]
     return module

@@ -73,7 +73,7 @@ def theta(
     _check_way(way, goal, baseline, candidates)
     thetas = None if candidates is None else _numbers(candidates)
     share = VAL_SHARE if data.val_share is None else data.val_share
-    splits = load_splits(data, seed, val_share=VAL_SHARE)
+    splits = load_splits(data, seed, val_share=VAL_SHARE, cuts_named=True)
     floors = floors_by_class(goal, sorted(set(splits.train.y.tolist())), "--goal") if goal else None
     name = default_method(data.data, splits.train.X, booster.network)
     model = build_estimator(name, data.data, splits.train.X, booster, theta=0.0, seed=seed, **_limits(budget))
