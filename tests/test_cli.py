@@ -1,18 +1,24 @@
 """The command line, run as a user would: real files in, real folders out, exit codes."""
 
-from __future__ import annotations
-
 import json
+import re
 import subprocess
 import sys
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+import pandas as pd
 import pytest
+import typer
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
 
-from worstclass import WorstClassBooster, load_dataset, load_model, save_model
+from worstclass import WorstClassBooster, load_dataset, load_model, save_model, storage
 from worstclass.cli.app import run
+from worstclass.cli.errors import in_options
+from worstclass.cli.options import expanded
 from worstclass.experiments.run import RunResult
 
 
@@ -37,13 +43,13 @@ def test_fit_a_table_then_evaluate(iris, capsys):
     assert "round 4 of 4" in shown
     assert "Bound met" in shown
     assert "test rows" in shown
-    result = RunResult.read(iris / "model")
+    result = RunResult.read(iris / "model" / "results")
     assert result.bound_met
     assert (result.seed, result.n_rounds, result.data["name"]) == (3, 4, "iris.csv")
     assert result.test_rows == {"used": 30, "available": 30}
     assert result.provenance.versions["torch"].startswith("2.")
-    assert (iris / "model" / "class-weights.png").stat().st_size > 5_000
-    report = (iris / "model" / "report.md").read_text()
+    assert (iris / "model" / "results" / "class-weights.png").stat().st_size > 5_000
+    report = (iris / "model" / "results" / "report.md").read_text()
     assert "| virginica |" in report
     assert "![class weights](class-weights.png)" in report
     assert load_model(iris / "model").n_members_used_ >= 4
@@ -56,13 +62,13 @@ def test_fit_a_table_then_evaluate(iris, capsys):
 
 def test_floors_by_class(iris, capsys):
     assert run([*FIT, "--theta", "virginica=0.95", "--theta", "others=0.8", "--quiet"]) == 0
-    assert RunResult.read(iris / "model").boosting.theta == {"setosa": 0.8, "versicolor": 0.8, "virginica": 0.95}
+    assert RunResult.read(iris / "model" / "results").theta == {"setosa": 0.8, "versicolor": 0.8, "virginica": 0.95}
     assert "round" not in capsys.readouterr().out.split("training rows")[0]
 
 
 def test_labels_that_are_numbers_can_be_named(iris, capsys):
     assert run([*SMALL, "--theta", "2=0.1", "--theta", "others=0.2", "--out", "numbers"]) in (0, 1)
-    assert RunResult.read(iris / "numbers").boosting.theta == {"1": 0.2, "2": 0.1, "3": 0.2, "4": 0.2, "5": 0.2}
+    assert RunResult.read(iris / "numbers" / "results").theta == {"1": 0.2, "2": 0.1, "3": 0.2, "4": 0.2, "5": 0.2}
 
 
 NAMED = ["fit", "iris", "--rounds", "2", "--extend", "20", "--gamma", "0.4995", "--quiet", "--out", "named"]
@@ -72,7 +78,7 @@ def test_classes_of_a_named_data_set_go_by_their_names(iris, capsys):
     assert run([*NAMED, "--theta", "virginica=0.8", "--theta", "others=0.7"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("setosa", "versicolor", "virginica"))
-    assert RunResult.read(iris / "named").boosting.theta == {"setosa": 0.7, "versicolor": 0.7, "virginica": 0.8}
+    assert RunResult.read(iris / "named" / "results").theta == {"setosa": 0.7, "versicolor": 0.7, "virginica": 0.8}
     assert load_model(iris / "named").classes_.tolist() == ["setosa", "versicolor", "virginica"]
     assert run(["evaluate", "named", "iris", "--json"]) == 0
     names = {row["name"] for row in json.loads(capsys.readouterr().out)["classes"]}
@@ -96,31 +102,35 @@ def test_a_network_on_a_table_with_a_validation_part(iris):
     frame = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
     frame.to_csv("numbers.csv", index=False)
     assert run([*table, "--network", "mlp", "--lr", "0.01", "--theta", "0.8", "--val-share", "0.2"]) in (0, 1)
-    result = RunResult.read(iris / "net")
+    result = RunResult.read(iris / "net" / "results")
     assert sum(row["total"] for row in result.validation["classes"]) == 30
     assert load_model(iris / "net").predict(frame.drop(columns="species")).dtype.kind == "i"
 
 
 def test_named_data_uses_the_paper_s_settings(iris, capsys):
     code = run(["fit", "artificial-balanced", "--rounds", "2", "--extend", "0", "--max-test-rows", "500", "--out", "a"])
-    result = RunResult.read(iris / "a")
+    result = RunResult.read(iris / "a" / "results")
     assert code == (0 if result.bound_met else 1)
     assert result.gamma == 0.0995
     assert set(result.theta.values()) == {0.75}
     assert result.test_rows["available"] == 500_000
-    assert run(["evaluate", "a", "artificial-balanced", "--max-test-rows", "500"]) == 0
+    assert run(["evaluate", "a", "artificial-balanced", "--max-rows", "500"]) == 0
     assert "worst" in capsys.readouterr().out
 
 
 def test_a_bound_that_is_missed_exits_with_1_and_writes_the_model(iris, capsys):
-    hopeless = [*SMALL, "--theta", "0.99", "--max-epochs", "2", "--out", "missed"]
+    hopeless = [*SMALL, "--theta", "0.99", "--max-epochs-per-round", "2", "--out", "missed"]
     assert run(hopeless) == 1
-    shown = capsys.readouterr().out
-    assert "warning: Round 1 could not reach its edge" in shown
+    shown, told = capsys.readouterr()
+    assert told.startswith("warning: Round 1 could not reach its edge")
+    assert all(line.startswith("warning: ") and ".py" not in line for line in told.splitlines())
     assert "Bound NOT met" in shown
-    assert "worstclass theta --way goal) finds the nearest floors" in shown
-    assert "worstclass theta --way goal) finds the nearest floors" in (iris / "missed" / "report.md").read_text()
-    result = RunResult.read(iris / "missed")
+    assert "worstclass theta --way goal) finds the nearest floors" in told
+    assert (
+        "worstclass theta --way goal) finds the nearest floors"
+        in (iris / "missed" / "results" / "report.md").read_text()
+    )
+    result = RunResult.read(iris / "missed" / "results")
     assert not result.bound_met
     assert set(result.shortfall) <= {"1", "2", "3", "4", "5"}
     assert len(load_model(iris / "missed").estimators_) == 1
@@ -138,14 +148,14 @@ def test_odd_class_names_columns_in_another_order_and_many_rows(iris, capsys):
     assert run(odd) in (0, 1)
     shown = capsys.readouterr().out
     assert all(name in shown for name in names)
-    assert r"| \|a\| |" in (iris / "odd" / "report.md").read_text(encoding="utf-8")
+    assert r"| \|a\| |" in (iris / "odd" / "results" / "report.md").read_text(encoding="utf-8")
     turned = [",".join(reversed(line.split(","))) for line in lines]
     (iris / "turned.csv").write_text("\n".join(turned + turned[1:] * 80), encoding="utf-8")
     assert run(["evaluate", "odd", "turned.csv", "--target", "kind"]) == 0
     assert "12,231 rows" in capsys.readouterr().out  # all of them: a file is never sampled
     (iris / "short.csv").write_text("p,kind\n1,_x\n", encoding="utf-8")
     assert run(["evaluate", "odd", "short.csv", "--target", "kind"]) == 2
-    assert "feature names" in capsys.readouterr().err
+    assert "lacks 1 of the 2 columns that the model was trained on: ['q']" in capsys.readouterr().err
     (iris / "new.csv").write_text("p,q,kind\n1,1,unseen\n", encoding="utf-8")
     assert run(["evaluate", "odd", "new.csv", "--target", "kind"]) == 2
     assert "the target column has labels that the training rows do not have: ['unseen']" in capsys.readouterr().err
@@ -167,17 +177,20 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
 
     monkeypatch.setattr(RichProgress, "on_round_end", interrupt)
     assert run([*FIT, "--theta", "0.8"]) == 1
-    assert "interrupted: the 2 finished rounds are kept" in capsys.readouterr().out
+    assert "warning: interrupted: the 2 finished rounds are kept" in capsys.readouterr().err
     assert len(load_model(iris / "model").estimators_) == 2
-    assert "boosting ended early, 4 rounds were planned" in (iris / "model" / "report.md").read_text()
+    assert "boosting ended early, 4 rounds were planned" in (iris / "model" / "results" / "report.md").read_text()
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["fit", "iris.csv", "--theta", "0.8", "--out", "m"], "--target"),
+        (["fit", "iris.csv", "--theta", "0.8", "--out", "m"], "Missing option --target. Name the column of the labels"),
         (["fit", "iris.csv", "--target", "specie", "--theta", "0.8", "--out", "m"], "Did you mean 'species'"),
-        (["fit", "iris.csv", "--target", "species", "--out", "m"], "--theta"),
+        (
+            ["fit", "iris.csv", "--target", "species", "--out", "m"],
+            "error: Missing option --theta. Give the accuracy floor, for example --theta 0.8.",
+        ),
         (["fit", "iris.csv", "--target", "species", "--theta", "x", "--out", "m"], "a number in [0, 1)"),
         (["fit", "iris.csv", "--target", "species", "--theta", "1.2", "--out", "m"], "in [0, 1)"),
         (["fit", "iris.csv", "--target", "species", "--theta", "setos=0.9", "--out", "m"], "Did you mean 'setosa'"),
@@ -189,12 +202,18 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         (["fit", "artificial-balanced", "--rounds", "0", "--out", "m"], "--rounds"),
         (["fit", "artificial-balanced", "--thet", "0.8", "--out", "m"], "--theta"),
         (["fit", "artificial-balanced"], "--out"),
-        ([*FIT, "--theta", "0.8", "--network", "mlp"], "columns that are not numbers: ['colour']"),
-        ([*FIT, "--theta", "0.8", "--lr", "0.1"], "--lr"),
+        ([*FIT, "--theta", "0.8", "--lr", "0.1"], "--lr cannot be used here: the method ours-trees trains no network"),
+        ([*FIT, "--method", "ours"], "Missing option --theta. Give the accuracy floor, for example --theta 0.8."),
+        ([*FIT, "--method", "forest"], "--rounds, --extend cannot be used here: forest is not a boosting method"),
+        ([*FIT[:4], "--method", "forest", "--theta", "0.8", "--out", "m"], "forest has no accuracy floor"),
+        ([*FIT[:4], "--method", "florest", "--out", "m"], "Did you mean 'forest'"),
+        ([*FIT[:4], "--method", "forest", "--set", "n_estimator=3", "--out", "m"], "Did you mean 'n_estimators'"),
+        ([*FIT[:4], "--method", "forest", "--set", "300", "--out", "m"], "NAME=VALUE"),
+        ([*FIT[:4], "--method", "focal", "--gamma", "2", "--out", "m"], "with --set: gamma"),
         ([*FIT, "--theta", "0.8", "--theta", "0.9"], "given once for each class"),
         (
             ["fit", "artificial-balanced", "--val-share", "0.2", "--out", "m"],
-            "left out for 'artificial-balanced', a named data set",
+            "--val-share cannot be used here: 'artificial-balanced' is a named data set",
         ),
         (
             ["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--out", "iris.csv"],
@@ -240,7 +259,7 @@ def test_a_network_of_one_s_own_is_named_by_its_module(tmp_path, monkeypatch, ca
     assert run([*fit, "--network", "my_networks:tiny", "--out", "model"]) in (0, 1)
     some = ["model", "artificial-imbalanced", "--max-rows", "80"]
     commands = [
-        ["evaluate", "model", "artificial-imbalanced", "--max-test-rows", "50"],
+        ["evaluate", "model", "artificial-imbalanced", "--max-rows", "50"],
         ["certify", *some, "--require", "0.1"],
         ["abstain", *some, "--risk", "0.9", "--out", "careful"],
     ]
@@ -251,4 +270,109 @@ def test_a_network_of_one_s_own_is_named_by_its_module(tmp_path, monkeypatch, ca
         assert "worst" in capsys.readouterr().out
     for wrong in ("my_networks:huge", "nowhere:tiny"):
         assert run([*fit, "--network", wrong, "--out", "other"]) == 2
-        assert "package.module:callable" in capsys.readouterr().err
+        assert "package.module:build" in capsys.readouterr().err
+
+
+def test_an_error_that_nobody_foresaw_is_one_line_and_2(iris, capsys, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("unforeseen")
+
+    monkeypatch.setattr("worstclass.cli.model.open_model", broken)
+    command = ["evaluate", "model", "iris.csv", "--target", "species"]
+    assert run(command) == 2  # 1 would say that a floor is missed
+    told = capsys.readouterr().err
+    assert told.startswith("error: unexpected ZeroDivisionError: unforeseen; run again with worstclass --debug")
+    assert len(told.splitlines()) == 1
+    assert run(["--debug", *command]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_results_of_the_model_before_are_removed(iris, capsys):
+    assert run([*FIT, "--theta", "0.8", "--val-share", "0.3", "--quiet"]) == 0
+    assert sorted(file.name for file in (iris / "model" / "results").iterdir()) == [
+        "class-weights.png",
+        "report.md",
+        "run.json",
+    ]
+    offsets = ["offsets", "model", "iris.csv", "--target", "species", "--val-share", "0.3"]
+    assert run([*offsets, "--out", "model"]) == 0
+    assert [file.name for file in (iris / "model" / "results").iterdir()] == ["tuning.json"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["fit", "evaluate", "predict", "certify", "offsets", "abstain", "theta", "compare", "methods", "datasets"],
+)
+def test_every_command_has_help_with_an_example(command, capsys):
+    assert run([command, "--help"]) == 0
+    assert re.search(rf"Example: +worstclass {command}", capsys.readouterr().out)
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from worstclass.cli.app import run; run(['fit', '--help']);"
+        "print([name for name in ('torch', 'sklearn', 'pandas', 'numpy') if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_a_shared_option_is_declared_in_one_place():
+    @dataclass(frozen=True)
+    class Group:
+        name: Annotated[str, typer.Argument()]
+        size: Annotated[int, typer.Option(help="Size.")] = 3
+
+    def command(group: Group, loud: Annotated[bool, typer.Option("--loud")] = False) -> int:
+        return group.size if loud and group.name == "x" else 0
+
+    app = typer.Typer()
+    app.command()(expanded(command))
+    runner = CliRunner()
+    assert runner.invoke(app, ["x", "--loud"]).exit_code == 3
+    assert runner.invoke(app, ["x", "--loud", "--size", "5"]).exit_code == 5
+    assert runner.invoke(app, ["y", "--loud"]).exit_code == 0
+    assert runner.invoke(app, []).exit_code == 2
+    assert "--size" in runner.invoke(app, ["--help"]).output
+
+
+def test_library_messages_name_options():
+    assert in_options("The 'lr' parameter of TorchLearner must be above 0. Got -1 instead.") == (
+        "Option --lr must be above 0. Got -1 instead."
+    )
+    assert in_options("The '--theta' parameter of fit must be x.") == "Option --theta must be x."
+    assert in_options("or allow_equal_rows=True to go on.") == "or --allow-equal-rows to go on."
+
+
+# --- any method, saved: these need a storage that takes any estimator
+
+any_estimator = pytest.mark.skipif(not hasattr(storage, "results_folder"), reason="storage takes boosters alone")
+
+
+@any_estimator
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("logistic", ["--set", "C=0.5"]),
+        ("forest", ["--set", "n_estimators=10"]),
+        ("ce", ["--lr", "0.01", "--max-epochs", "20"]),
+        ("focal", ["--set", "gamma=2", "--lr", "0.01", "--max-epochs", "20", "--val-share", "0.2"]),
+        ("ce+offsets", ["--lr", "0.01", "--max-epochs", "20", "--val-share", "0.2"]),
+        ("deep-ensemble", ["--set", "n_members=2", "--lr", "0.01", "--max-epochs", "20"]),
+        ("boosting", ["--rounds", "2", "--gamma", "0.1", "--lr", "0.01"]),
+    ],
+)
+def test_any_method_is_fitted_saved_and_used(iris, capsys, method, options):
+    command = ["fit", "iris.csv", "--target", "species", "--method", method, *options, "--quiet", "--out", "model"]
+    assert run(command) == 0
+    assert "test rows" in capsys.readouterr().out
+    result = RunResult.read(iris / "model" / "results")
+    assert result.settings["method"] == method
+    assert result.test["worst_error"] < 0.7
+    assert run(["evaluate", "model", "iris.csv", "--target", "species"]) == 0
+    frame = pd.read_csv("iris.csv").drop(columns="species")
+    for rows in ("1", "150"):
+        assert run(["predict", "model", "iris.csv", "--chunk-rows", rows, "--out", "answers.csv"]) == 0
+        answers = pd.read_csv("answers.csv")["answer"].tolist()
+        assert answers == load_model("model").predict(frame).tolist()
+    assert run(["certify", "model", "iris.csv", "--target", "species", "--require", "0.1"]) in (0, 2)

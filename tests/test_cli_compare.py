@@ -148,9 +148,9 @@ def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatc
 
     monkeypatch.setattr(plan_module, "run_method", interrupt_the_third)
     assert run(command) == 130
-    told = capsys.readouterr().err
-    assert "interrupted. The 2 results finished so far are in" in told
-    assert "the same command goes on from there" in told
+    told = capsys.readouterr()
+    assert "2 results are kept in stopped/cells; the same command continues from there." in told.out
+    assert "interrupted" in told.err
     assert sorted(file.name for file in Path("stopped").rglob("*.*")) == ["ce-seed0.json", "logistic-seed0.json"]
     assert run(command) == 0
     resumed = capsys.readouterr().out
@@ -186,7 +186,7 @@ def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypa
 def test_shares_that_a_named_data_set_would_ignore_are_refused(here, capsys):
     assert run(["compare", "iris", "--methods", "logistic", "--val-share", "0.3"]) == 2
     told = capsys.readouterr().err
-    assert "'--val-share' parameter of compare must be left out for 'iris', a named data set" in told
+    assert "--val-share cannot be used here: 'iris' is a named data set" in told
 
 
 def test_a_method_that_fails_is_told_and_exits_with_1(here, capsys, monkeypatch):
@@ -252,7 +252,7 @@ def test_without_a_folder_the_data_names_it(here):
         (["--methods", "ours", "--theta", "much"], "a number in [0, 1)"),
         (["--methods", "ours", "--theta", "7=0.5"], "theta"),
         (["--methods", "ours", "--gamma", "0.9"], "Attainable"),
-        (["--methods", "ce", "--lr", "-1"], "'lr' parameter"),
+        (["--methods", "ce", "--lr", "-1"], "Option --lr must be"),
         (["--methods", "ce", "--network", "mpl"], "Did you mean 'mlp'?"),
         (["--methods", "ce", "--network", "resnet8"], "For a table use 'mlp'"),
         (["--methods", "ce", "--target", "x"], "--target"),
@@ -273,7 +273,7 @@ def test_bad_input_is_one_message_and_exit_code_2_and_leaves_nothing(arguments, 
     [
         (["patients.csv", "--methods", "ce"], "--target"),
         (["patients.csv", "--target", "diagnosi", "--methods", "ce"], "Did you mean 'diagnosis'"),
-        (["patients.csv", "--target", "diagnosis", "--methods", "ours"], "--theta"),
+        (["patients.csv", "--target", "diagnosis", "--methods", "ours"], "Missing option --theta"),
         (["patients.csv", "--target", "diagnosis"], "--theta"),  # all has ours in it
         (["patients.csv", "--target", "diagnosis", "--methods", "ours", "--theta", "malign=0.9"], "malignant"),
         (["nobody.csv", "--target", "diagnosis", "--methods", "ce"], "nobody.csv"),

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from official_files import distinct_images, picture_bytes, zip_of
 from PIL import Image
-
 from worstclass.cli.sources import first_part, is_named, load_parts, load_splits
+
 from worstclass.data.disk import copy_rows, new_array
 from worstclass.data.hugging_face import from_hugging_face
 from worstclass.data.sources import read_source

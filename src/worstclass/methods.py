@@ -319,11 +319,11 @@ def _with_offsets(build: _Build) -> _Build:
     """Return a builder that puts decision offsets around the model of another, tuned on validation or training rows."""
 
     def build_both(common: _Common, *, scores: str, **options: Any) -> Any:
-        from worstclass.wrappers.cross_validation import TrainingRows
+        from worstclass.wrappers.cross_validation import NoHoldOut
         from worstclass.wrappers.offsets import WorstClassOffsets
 
         inner = build(common, **options)
-        return WorstClassOffsets(inner, cv=TrainingRows(), scores=scores, refit=False, random_state=common.random_state)
+        return WorstClassOffsets(inner, cv=NoHoldOut(), scores=scores, refit=False, random_state=common.random_state)
 
     return build_both
 

@@ -1,127 +1,120 @@
-"""``worstclass abstain``: a model that answers only where a risk is proven for every class."""
+"""``worstclass abstain``: a model that answers only where a risk limit is proven for every class."""
 
 from __future__ import annotations
 
-import json
-import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-import numpy as np
 import typer
 
-from worstclass.cli.by_class import numbers_by_class
-from worstclass.cli.certify import CANNOT_BE_JUDGED_CODE, EXIT_CODES, HELD_OUT
-from worstclass.cli.models import CERTIFICATE, read_model, require_folder, write_model
-from worstclass.cli.sources import Drawn, draw_part, is_named, load_parts
-from worstclass.data.labels import known_labels
-from worstclass.data.registry import named_dataset
-from worstclass.exceptions import ParameterError, UnmetBoundWarning
-from worstclass.experiments.run import Provenance
-from worstclass.wrappers.abstention import AbstainingClassifier
-from worstclass.wrappers.risk_report import RiskCertificate
+from worstclass.cli.console import say, say_json
+from worstclass.cli.options import AllowEqualRows, DataOptions, Delta, Json, MaxRows, ModelFolder, OwnNetwork, Seed
 
-OWNER = "abstain"
-#: margins, as the command line calls them
+#: margins, as the library calls them
 MARGINS = {"auto": "auto", "mean": "mean-proba", "own": "own"}
 
-
-@dataclass(frozen=True)
-class AbstainRequest:
-    """What was asked for."""
-
-    model: Path
-    data: str
-    out: Path
-    risk: list[str]
-    delta: float
-    margin: str
-    thresholds: str
-    proving: float
-    target: str | None
-    network: str | None
-    reading: dict[str, Any]
-    max_rows: int
-    seed: int
-    force: bool
-    as_json: bool
+Out = Annotated[Path, typer.Option(help="Folder for the model that abstains; may be MODEL itself.", show_default=False)]
+Risk = Annotated[
+    list[str] | None,
+    typer.Option(help="Risk limit of the answered rows: 0.1, or class=0.02 (repeatable; 1 for no limit)."),
+]
+Margin = Annotated[
+    Literal["auto", "mean", "own"],
+    typer.Option(help="Margin by the members' mean probabilities, or the model's own (votes, offsets)."),
+]
+Proving = Annotated[float, typer.Option(help="Share of the rows that prove the rule; the others choose it.")]
 
 
-def abstain_command(request: AbstainRequest) -> int:
-    """Find when a model may answer, write it with that, show the certificate; return the exit code.
+def abstain(
+    model: ModelFolder,
+    data: DataOptions,
+    out: Out,
+    risk: Risk = None,
+    delta: Delta = 0.05,
+    margin: Margin = "auto",
+    proving: Proving = 0.8,
+    network: OwnNetwork = None,
+    max_rows: MaxRows = 10_000,
+    seed: Seed = 0,
+    allow_equal_rows: AllowEqualRows = False,
+    json: Json = False,
+) -> int:
+    """Make a model abstain when it is not sure.
 
-    A rule that the model has already is replaced, by rows that neither chose nor proved it.
+    The risk of every class is proven to be below its limit. Held-out rows choose and prove the rule: DATA's calibration
+    part, else its test part, else all rows.
+
+    Exit code 0: proven. 1: not proven, and the model answers nothing. 2: the same for lack of rows, or bad input.
+
+    Example: worstclass abstain model held_out.csv --target diagnosis --risk 0.1 --out careful
     """
-    require_folder(request.out)
-    loaded: Any = read_model(request.model, request.network)
-    inside = loaded
-    if isinstance(loaded, AbstainingClassifier):
-        inside = loaded.estimator_
-        inside.seen_rows_ = loaded.seen_rows_
-    parts = load_parts(request.data, request.target, inside.classes_, seed=request.seed, owner=OWNER, **request.reading)
-    drawn = draw_part(parts, HELD_OUT, request.data, request.max_rows, request.seed)
-    labels = known_labels(drawn.part.X, drawn.part.y, inside.classes_, "the target column")
-    model = AbstainingClassifier(
+    import warnings
+
+    import numpy as np
+
+    from worstclass.cli.by_class import RISK, numbers_by_class
+    from worstclass.cli.data import class_names
+    from worstclass.cli.errors import MissingOption
+    from worstclass.cli.library import carry_seen_rows, renamed
+    from worstclass.cli.model import (
+        CANNOT_BE_JUDGED,
+        EXIT_CODES,
+        HELD_OUT,
+        described,
+        open_with_rows,
+        require_folder,
+        write_model,
+    )
+    from worstclass.exceptions import UnmetBoundWarning
+    from worstclass.experiments.run import Provenance
+    from worstclass.wrappers.abstention import AbstainingClassifier
+
+    require_folder(out)
+    if not risk:
+        raise MissingOption("--risk", "Give the risk limit, for example --risk 0.1.")
+    opened = open_with_rows(model, network, data, HELD_OUT, seed=seed, max_rows=max_rows)
+    inside = opened.model
+    if hasattr(inside, "abstain_label_"):  # its rule is replaced, on rows that neither chose nor proved it
+        inside = carry_seen_rows(inside)
+    limits = numbers_by_class(risk, inside.classes_.tolist(), "--risk", RISK, class_names(data.data))
+    careful = AbstainingClassifier(
         inside,
-        _limits(request, inside.classes_.tolist()),
-        delta=request.delta,
-        margin=MARGINS[request.margin],
+        limits,
+        delta=delta,
+        margin=MARGINS[margin],
         cv="prefit",
-        proving=request.proving,
-        allow_equal_rows=request.force,
-        random_state=request.seed,
+        proving=proving,
+        random_state=seed,
+        **renamed(AbstainingClassifier, allow_equal_rows=allow_equal_rows),
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnmetBoundWarning)  # the certificate tells it
-        model.fit(drawn.part.X, inside.classes_[labels.index])
-    write_model(model, request.out)
-    file = _write(request, model, drawn)
-    _show(request, model.certificate_, drawn, file, silent=model.threshold_ == np.inf)
-    return EXIT_CODES.get(model.certificate_.verdict, CANNOT_BE_JUDGED_CODE)
-
-
-def _limits(request: AbstainRequest, classes: list[Any]) -> float | dict[Any, float]:
-    if not request.risk:
-        allowed = "given: the risk that is to be kept below (0.1, or class=0.02)"
-        raise ParameterError("--risk", OWNER, allowed=allowed, got=None)
-    names = named_dataset(request.data).class_names if is_named(request.data) else ()
-    return numbers_by_class(
-        request.risk, classes, owner=OWNER, option="--risk", allowed="a number in (0, 1]", class_names=names
-    )
-
-
-def _write(request: AbstainRequest, model: AbstainingClassifier, drawn: Drawn) -> Path:
-    """Write certificate.json: the certificate, and what made it."""
-    where = {"part": drawn.name, "rows": len(drawn.part), "available": drawn.available}
-    values = {
-        **model.certificate_.to_dict(),
-        "model": request.model.name,
-        "data": {"name": Path(request.data).name, "target": request.target, **where},
-        "settings": {
-            "risk": request.risk,
-            "delta": request.delta,
-            "margin": model.margin_,
-            "proving": request.proving,
-            "force": request.force,
-        },
-        "seed": request.seed,
+        warnings.simplefilter("ignore", UnmetBoundWarning)  # the certificate says it
+        careful.fit(opened.X, opened.y)
+    certificate, rows = careful.certificate_, opened.rows
+    settings = {
+        "risk": risk,
+        "delta": delta,
+        "margin": careful.margin_,
+        "proving": proving,
+        "allow_equal_rows": allow_equal_rows,
+    }
+    record = {
+        **certificate.to_dict(),
+        "model": model.name,
+        "data": described(data, rows),
+        "settings": settings,
+        "seed": seed,
         "provenance": Provenance.collect().model_dump(),
     }
-    file = request.out / CERTIFICATE
-    file.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-    return file
-
-
-def _show(request: AbstainRequest, certificate: RiskCertificate, drawn: Drawn, file: Path, *, silent: bool) -> None:
-    if request.as_json:
-        typer.echo(file.read_text(encoding="utf-8"), nl=False)
-        return
-    typer.echo(
-        f"{drawn.count} rows of {Path(request.data).name}, part: {drawn.name}; {certificate.n_choosing:,} chose when "
-        f"to answer, {certificate.n_rows:,} prove"
-    )
-    typer.echo(str(certificate))
-    if silent:
-        typer.echo("So the model answers nothing. The counts are those of the rule that the tests began with.")
-    typer.echo(f"model:       {request.out}\ncertificate: {file}")
+    place = write_model(careful, out, {"certificate.json": record})
+    if json:
+        say_json(record)
+    else:
+        say(
+            f"{rows.count} rows of {Path(data.data).name}, part: {rows.name}; {certificate.n_choosing:,} choose the "
+            f"rule, {certificate.n_rows:,} prove it\n{certificate}"
+        )
+        if np.isposinf(careful.thresholds_).all():
+            say("The model answers nothing. The counts are those of the first rule tested.")
+        say(f"model:       {out}\ncertificate: {place / 'certificate.json'}")
+    return EXIT_CODES.get(certificate.verdict or "", CANNOT_BE_JUDGED)

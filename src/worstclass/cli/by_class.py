@@ -8,24 +8,21 @@ from typing import Any
 from worstclass._checks import OTHERS
 from worstclass.exceptions import ParameterError
 
+FLOOR = "a number in [0, 1)"
+RISK = "a number in (0, 1]"
+
 
 def numbers_by_class(
-    texts: Sequence[str],
-    classes: Sequence[Any],
-    *,
-    owner: str,
-    option: str,
-    allowed: str,
-    class_names: Sequence[str] = (),
+    texts: Sequence[str], classes: Sequence[Any], option: str, allowed: str, class_names: Sequence[str] = ()
 ) -> float | dict[Any, float]:
-    """Read one number for all classes, or class=number; a number among those stands for the other classes.
+    """Read one number for all classes, or class=number; a number alone among those is for the other classes.
 
     Parameters
     ----------
     texts : what was given with the option, at least one text.
-    classes : labels; a class is named as its label reads.
-    owner, option : the command and its option, for errors.
-    allowed : the numbers that are allowed, for errors.
+    classes : labels; a class is named by the text of its label.
+    option : the option, for errors.
+    allowed : which numbers are allowed, for errors.
     class_names : other names of the labels 0, 1, ...
     """
 
@@ -33,7 +30,7 @@ def numbers_by_class(
         try:
             return float(text)
         except ValueError:
-            raise ParameterError(option, owner, allowed=f"{allowed}, or class=number", got=text) from None
+            raise ParameterError(option, "the command", allowed=f"{allowed}, or class=number", got=text) from None
 
     if len(texts) == 1 and "=" not in texts[0]:
         return number(texts[0])
@@ -43,6 +40,30 @@ def numbers_by_class(
         name, equals, value = text.rpartition("=")
         key = labels.get(name, name) if equals else OTHERS
         if key in found:
-            raise ParameterError(option, owner, allowed="given once for each class", got=list(texts))
+            raise ParameterError(option, "the command", allowed="given once for each class", got=list(texts))
         found[key] = number(value)
     return found
+
+
+def floors_by_class(texts: Sequence[str], classes: Sequence[Any], option: str = "--theta") -> float | dict[Any, float]:
+    """Read accuracy floors, and refuse classes that are unknown or without a floor."""
+    from worstclass.floors import Floors
+
+    floors = numbers_by_class(texts, classes, option, FLOOR)
+    Floors.from_theta(floors, classes, owner="the command", parameter=option)
+    return floors
+
+
+def floors_given(texts: Sequence[str] | None, data: str, labels: Any) -> float | dict[Any, float]:
+    """Return the floors of --theta for the classes of the labels, else the paper's floor of a named data set."""
+    import numpy as np
+
+    from worstclass.cli.data import paper_settings
+    from worstclass.cli.errors import MissingOption
+
+    if texts:
+        return floors_by_class(texts, np.unique(labels).tolist())
+    default = paper_settings(data).get("booster", {}).get("theta")
+    if default is None:
+        raise MissingOption("--theta", "Give the accuracy floor, for example --theta 0.8.")
+    return float(default)

@@ -1,160 +1,160 @@
-"""``worstclass compare``."""
+"""``worstclass compare``: every method under the same rules."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from worstclass.cli.learners import network_options
-from worstclass.cli.sources import at_most, is_named, load_splits
-from worstclass.cli.thetas import parse_theta
-from worstclass.data.registry import named_dataset
-from worstclass.data.sources import read_source
-from worstclass.data.splits import Splits
-from worstclass.exceptions import ParameterError
-from worstclass.experiments.grid import CellEvent
-from worstclass.experiments.plan import (
-    Budget,
-    ComparisonPlan,
-    check_plan,
-    fit_command,
-    methods_for,
-    run_comparison,
-    seeds_change,
-)
-from worstclass.experiments.ranking import Comparison
-from worstclass.methods import find_method, list_methods
-from worstclass.report.figures import save_figure
-from worstclass.report.ranking import comparison_csv, comparison_figure, comparison_markdown, comparison_text
+from worstclass.cli.console import console, say
+from worstclass.cli.options import MaxTestRows, NetworkOptions, Quiet, SelectOn, SplitOptions, Theta
 
-#: epochs over the training sample where no budget is given: the authors' epochs
+if TYPE_CHECKING:
+    from worstclass.data.splits import Splits
+
+#: epochs of each method where no budget is given: the authors' epochs
 DEFAULT_EPOCHS = 200
-#: share of a file's rows that chooses, where none is given
-DEFAULT_VAL_SHARE = 0.2
-#: exit code of a command that the user interrupted
-INTERRUPTED = 130
+#: share of a file's rows held out for validation where none is given
+VAL_SHARE = 0.2
+
+Out = Annotated[Path | None, typer.Option(help="Folder for the results (default: comparison-DATA).")]
+Methods = Annotated[str, typer.Option(help="Names with commas between them, or all (see: worstclass methods).")]
+Seeds = Annotated[int, typer.Option(help="Number of seeds: draws or splits of the data.", min=1)]
+BudgetOption = Annotated[str | None, typer.Option(help="Budget of each training: epochs=N, seconds=S or both.")]
+Gamma = Annotated[float | None, typer.Option(help="Edge above 1/2 of every round, for the boosting methods.")]
+Jobs = Annotated[int | None, typer.Option(help="Number of trainings that run in parallel.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run again what the folder has.")]
 
 
-@dataclass(frozen=True)
-class CompareRequest:
-    """What was asked for; None in ``learner`` means the data's or the library's default."""
+def compare(
+    data: SplitOptions,
+    *,
+    out: Out = None,
+    methods: Methods = "all",
+    seeds: Seeds = 5,
+    theta: Theta = None,
+    gamma: Gamma = None,
+    budget: BudgetOption = None,
+    select_on: SelectOn = "worst",
+    network: NetworkOptions,
+    jobs: Jobs = None,
+    max_test_rows: MaxTestRows = 10_000,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> int:
+    """Train several methods and rank them.
 
-    data: str
-    methods: list[str]
-    n_seeds: int
-    budget: str | None
-    select_on: str
-    out: Path
-    theta: list[str]
-    target: str | None
-    network: str | None
-    gamma: float | None
-    learner: dict[str, Any]
-    val_share: float | None
-    test_share: float
-    reading: dict[str, Any]
-    max_test_rows: int
-    overwrite: bool
-    quiet: bool
+    All methods have the same rows, network, budget and choice on validation rows. The same command continues an
+    interrupted comparison.
 
+    Exit code 0: done. 1: done, but a method failed. 2: bad input. 130: interrupted, results so far are kept.
 
-def compare_command(request: CompareRequest) -> bool:
-    """Run what is missing, write the table and the figure, print the table; return whether nothing failed."""
-    console = Console()
-    if request.n_seeds < 1:
-        raise ParameterError("--seeds", "compare", allowed="a positive whole number", got=request.n_seeds)
-    load = _loader(request)
+    Example: worstclass compare train.csv --target diagnosis --theta 0.8 --methods ce,ours,forest
+    """
+    from worstclass.cli.library import plan_module, ranking_module, renamed, report_module
+    from worstclass.methods import list_methods
+
+    rules, load = plan_module(), _Loader(data, max_test_rows)
     example = load(0)
-    plan = _plan(request, example)
-    check_plan(plan, example)
-    progress = _Lines(Console(quiet=request.quiet))
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    plan = _plan(data, network, example, names, seeds, budget, select_on, theta, gamma, max_test_rows)
+    rules.check_plan(plan, example)
+    folder = out or Path(f"comparison-{Path(data.data).stem}")
+    progress = _Lines(quiet)
     left_out = [method.name for method in list_methods() if not method.is_installed]
-    if request.methods == ["all"] and left_out:
-        progress.say(f"left out: {', '.join(left_out)} (pip install 'worstclass[compare]' brings what they need)")
+    if names == ["all"] and left_out:
+        progress.say(f"left out: {', '.join(left_out)} (pip install 'worstclass[compare]' installs what they need)")
     try:
-        results = run_comparison(plan, load, request.out / "cells", progress, overwrite=request.overwrite)
+        options = renamed(rules.run_comparison, n_jobs=jobs)
+        results = rules.run_comparison(plan, load, folder / "cells", progress, overwrite=overwrite, **options)
     except KeyboardInterrupt:
-        kept = f"The {progress.n_finished} results finished so far are in {request.out / 'cells'}"
-        typer.echo(f"interrupted. {kept}; the same command goes on from there.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    comparison = Comparison.from_results(results)
-    files = _write(comparison, request.out)
-    console.print(comparison_text(comparison), highlight=False, markup=False, soft_wrap=True)
+        say(f"{progress.n_finished} results are kept in {folder / 'cells'}; the same command continues from there.")
+        return 130
+    comparison = ranking_module().Comparison.from_results(results)
+    files = _write(comparison, folder, report_module())
+    say(report_module().comparison_text(comparison))
+    say("\n".join(f"written: {file}" for file in files))
     if comparison.best is not None:
-        command = fit_command(plan, comparison.best, request.data, options={"--target": request.target})
-        console.print(f"fit and save the best: {command}", highlight=False, markup=False, soft_wrap=True)
-    console.print("\n".join(f"written: {file}" for file in files), highlight=False, markup=False, soft_wrap=True)
-    return not comparison.failures
+        say(f"To fit and save the winner: {_fit_command(plan, comparison.best, data)}")
+    return 1 if comparison.failures else 0
 
 
-def _loader(request: CompareRequest) -> Any:
-    def load(seed: int) -> Splits:
-        splits = load_splits(
-            request.data,
-            request.target,
-            val=_val_share(request),
-            test=request.test_share,
-            seed=seed,
-            owner="compare",
-            **request.reading,
-        )
-        test = None if splits.test is None else at_most(splits.test, request.max_test_rows, seed)
-        return replace(splits, test=test)
+class _Loader:
+    """Loads the splits of a seed; workers get a copy."""
 
-    return load
+    def __init__(self, data: SplitOptions, max_test_rows: int) -> None:
+        self._data = data
+        self._max_test_rows = max_test_rows
+
+    def __call__(self, seed: int) -> Splits:
+        from worstclass.cli.data import load_splits
+
+        return load_splits(self._data, seed, val_share=VAL_SHARE, max_test_rows=self._max_test_rows)
 
 
-def _val_share(request: CompareRequest) -> float | None:
-    return DEFAULT_VAL_SHARE if request.val_share is None and not is_named(request.data) else request.val_share
+def _plan(
+    data: SplitOptions,
+    network: NetworkOptions,
+    example: Splits,
+    names: list[str],
+    n_seeds: int,
+    budget: str | None,
+    select_on: str,
+    theta: list[str] | None,
+    gamma: float | None,
+    max_test_rows: int,
+) -> Any:
+    from worstclass.cli.by_class import floors_given
+    from worstclass.cli.data import paper_settings
+    from worstclass.cli.learners import network_options
+    from worstclass.cli.library import plan_module, renamed
+    from worstclass.methods import find_method
 
-
-def _plan(request: CompareRequest, example: Splits) -> ComparisonPlan:
-    paper = named_dataset(request.data).settings if is_named(request.data) else {}
-    learner = network_options(request.data, example.train.X, request.network or _network(paper), request.learner) or {}
-    network = learner.pop("module")
-    methods = methods_for(request.methods, example)
+    rules, paper = plan_module(), paper_settings(data.data)
+    default = None if paper.get("learner") or getattr(example.train.X, "ndim", 2) > 2 else "mlp"
+    learner = network_options(data.data, example.train.X, network.network or default, network.learner()) or {}
+    methods = rules.methods_for(names, example)
     needs_theta = any(find_method(name).needs_theta for name in methods)
-    gamma = paper.get("booster", {}).get("gamma", "auto") if request.gamma is None else request.gamma
     epochs = paper.get("compare", {}).get("epochs", DEFAULT_EPOCHS)
-    return ComparisonPlan(
-        data=Path(request.data).name,
+    return rules.ComparisonPlan(
+        data=Path(data.data).name,
         methods=methods,
-        seeds=tuple(range(request.n_seeds)),
-        budget=Budget(epochs) if request.budget is None else Budget.parse(request.budget),
-        network=network,
+        seeds=tuple(range(n_seeds)),
+        budget=rules.Budget(epochs) if budget is None else rules.Budget.parse(budget),
+        network=learner.pop("module"),
         learner=learner,
-        theta=parse_theta(request.theta, request.data, example, owner="compare") if needs_theta else None,
-        gamma=gamma,
-        select_on=request.select_on,
-        seeds_change=_seeds_change(request),
-        data_settings=_data_settings(request),
+        theta=floors_given(theta, data.data, example.train.y) if needs_theta else None,
+        gamma=paper.get("booster", {}).get("gamma", "auto") if gamma is None else gamma,
+        select_on=select_on,
+        data_settings=_data_settings(data, max_test_rows),
+        **renamed(rules.ComparisonPlan, seeds_change=_seeds_change(data)),
     )
 
 
-def _seeds_change(request: CompareRequest) -> Any:
-    if is_named(request.data):
-        return seeds_change(named_dataset(request.data))
-    reading = {name: request.reading[name] for name in ("image_size", "skip_corrupt")}
-    return seeds_change(read_source(request.data, target=request.target, **reading))
+def _seeds_change(data: SplitOptions) -> str | None:
+    """Tell what another seed changes in the rows; None where the library does not ask."""
+    from worstclass.cli.data import is_named, read_rows
+    from worstclass.cli.library import plan_module
+    from worstclass.data.registry import named_dataset
+
+    known = getattr(plan_module(), "seeds_change", None)
+    if known is None:
+        return None
+    return str(known(named_dataset(data.data) if is_named(data.data) else read_rows(data)))
 
 
-def _network(paper: Any) -> str | None:
-    """Return the network of a table without settings of its own; other data have theirs by default."""
-    return None if paper.get("learner") else "mlp"
+def _data_settings(data: SplitOptions, max_test_rows: int) -> dict[str, Any]:
+    """Return what fixes the rows besides the seed; a file is known by its contents, not by its name."""
+    from worstclass.cli.data import is_named
 
-
-def _data_settings(request: CompareRequest) -> dict[str, Any]:
-    """What fixes the rows besides the seed: a file is known by what is in it, not by its name alone."""
-    settings: dict[str, Any] = {"max_test_rows": request.max_test_rows}
-    if not is_named(request.data):
-        settings |= {"target": request.target, "val_share": _val_share(request), "test_share": request.test_share}
-        settings |= {name: request.reading[name] for name in ("image_size", "skip_corrupt")}
-        settings["sha256"] = _sha256(Path(request.data))
+    settings: dict[str, Any] = {"max_test_rows": max_test_rows}
+    if not is_named(data.data):
+        share = VAL_SHARE if data.val_share is None else data.val_share
+        settings |= {"target": data.target, "val_share": share, "test_share": data.test_share}
+        settings |= {"image_size": data.image_size, "skip_corrupt": data.skip_corrupt}
+        settings["sha256"] = _sha256(Path(data.data))
     return settings
 
 
@@ -168,35 +168,49 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
-def _write(comparison: Comparison, folder: Path) -> list[Path]:
+def _fit_command(plan: Any, name: str, data: SplitOptions) -> str:
+    """Return the command that fits and saves a method as the comparison did on its first seed."""
+    from worstclass.cli.data import is_named
+    from worstclass.cli.library import fit_command
+
+    options: dict[str, Any] = {"--target": data.target, "--root": data.root, "--image-size": data.image_size}
+    if not is_named(data.data):
+        options["--val-share"] = VAL_SHARE if data.val_share is None else data.val_share
+        options["--test-share"] = None if data.test_share == 0.2 else data.test_share
+    return fit_command(plan, name, data.data, options)
+
+
+def _write(comparison: Any, folder: Path, report: Any) -> list[Path]:
+    from worstclass.report.figures import save_figure
+
     texts = {
-        "comparison.md": comparison_markdown(comparison),
-        "comparison.csv": comparison_csv(comparison),
+        "comparison.md": report.comparison_markdown(comparison),
+        "comparison.csv": report.comparison_csv(comparison),
         "comparison.json": comparison.model_dump_json(indent=1) + "\n",
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    figure = save_figure(comparison_figure(comparison), folder / "comparison.png")
+    figure = save_figure(report.comparison_figure(comparison), folder / "comparison.png")
     return [*(folder / name for name in texts), figure]
 
 
 class _Lines:
-    """Tells of every cell in a line."""
+    """Prints a line for every cell."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, quiet: bool) -> None:
+        self._console = console(quiet=quiet)
         self.n_finished = 0
 
-    def __call__(self, event: CellEvent, /) -> None:
+    def __call__(self, event: Any, /) -> None:
         self.n_finished += event.kind in ("reused", "finished", "failed")
-        what = f"[{event.number} of {event.total}] {event.cell.method}, seed {event.cell.seed}: {event.kind}"
+        line = f"[{event.number} of {event.total}] {event.cell.method}, seed {event.cell.seed}: {event.kind}"
         result = event.result
         if event.kind == "finished" and result is not None and result.worst_error is not None:
             epochs = "" if result.epochs is None else f", {result.epochs:,} epochs"
-            what += f", worst-class test error {result.worst_error:.1%}{epochs}, {result.seconds:.0f} s"
+            line += f", worst-class test error {result.worst_error:.1%}{epochs}, {result.seconds:.0f} s"
         elif event.message:
-            what += f": {event.message}"
-        self.say(what)
+            line += f": {event.message}"
+        self.say(line)
 
     def say(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(text)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from worstclass.cli.console import console, say, say_table
+from worstclass.cli.options import Quiet
+
 if TYPE_CHECKING:
     from worstclass.data.check import DatasetCheck
     from worstclass.data.facts import NamedDataset
 
-datasets_app = typer.Typer(help="List the named data sets, check one, get one.", pretty_exceptions_enable=False)
+datasets_app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(help="A data set's name.")]
 Root = Annotated[
@@ -28,7 +31,12 @@ Split = Annotated[
 
 @datasets_app.callback(invoke_without_command=True)
 def list_datasets(context: typer.Context, root: Root = None) -> None:
-    """List the named data sets: classes, rows of train / val / test, and where their files are."""
+    """List the named data sets; check or get one.
+
+    Their classes, the rows of each part, and where their files are.
+
+    Example: worstclass datasets
+    """
     if context.invoked_subcommand is not None:
         if root is not None:
             raise typer.BadParameter("write it behind the command: worstclass datasets check NAME --root DIR")
@@ -36,37 +44,40 @@ def list_datasets(context: typer.Context, root: Root = None) -> None:
     from worstclass.data.locate import data_root, locate
     from worstclass.data.registry import DATASETS
 
-    rows = [("name", "classes", "train / val / test", "where")]
+    rows = []
     for dataset in DATASETS.values():
         found = None if dataset.built_in else locate(dataset, root)
         where = "built in" if dataset.built_in else "-" if found is None else str(found.tree.path)
         rows.append((dataset.name, str(dataset.n_classes), _counts(dataset), where))
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for name, classes, counts, where in rows:
-        typer.echo(f"{name:<{widths[0]}}  {classes:>{widths[1]}}  {counts:>{widths[2]}}  {where}")
-    typer.echo(f"\nfiles are looked for in {data_root(root)}; get those of a set with: worstclass datasets get NAME")
+    say_table(("name", "classes", "train / val / test", "where"), rows, left=(0, 3))
+    say(f"\nfiles are looked for in {data_root(root)}; get those of a set with: worstclass datasets get NAME")
 
 
 @datasets_app.command()
 def check(name: Name, root: Root = None, size: Size = None, split: Split = None) -> None:
-    """Compare the files of a data set with the official ones: checksums, and rows of each class and part."""
+    """Compare the files of a data set with the official ones: checksums, and rows of each class and part.
+
+    Exit code 0: as published. 1: something differs or is damaged. 2: files are missing.
+
+    Example: worstclass datasets check cifar10
+    """
     from worstclass.data.check import UNKNOWN, check_dataset
 
     result = check_dataset(name, root, **_variant(size, split))
     dataset = result.dataset
-    typer.echo(f"{dataset.name}: {dataset.summary}")
+    say(f"{dataset.name}: {dataset.summary}")
     for title, text in (("licence", dataset.licence), ("cite", dataset.citation), ("home", dataset.homepage)):
         if text:
-            typer.echo(f"{title}: {text}")
+            say(f"{title}: {text}")
     for file in result.files:
-        typer.echo(f"{file.path}: {file.verdict}")
+        say(f"{file.path}: {file.verdict}")
     _show_counts(result)
     for problem in result.problems:
-        typer.echo(f"differs: {problem}")
+        say(f"differs: {problem}")
     if result.problems:
         raise typer.Exit(1)
     unknown = sum(file.verdict == UNKNOWN for file in result.files)
-    typer.echo(f"rows as published; no checksum is known of {unknown} file(s)" if unknown else "all as published")
+    say(f"rows as published; no checksum is known of {unknown} file(s)" if unknown else "all as published")
 
 
 @datasets_app.command()
@@ -78,21 +89,24 @@ def get(
     mirror: Annotated[
         str | None, typer.Option("--from", help="Address of a folder that has the files under their official names.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Download the files of a data set, going on where an earlier try ended, and check what came."""
+    """Download the files of a data set and check them; an interrupted download is continued.
+
+    Example: worstclass datasets get fashion-mnist
+    """
     from worstclass.data.download import get_dataset
     from worstclass.data.registry import named_dataset
 
     dataset = named_dataset(name, **_variant(size, split))
     if dataset.built_in:
-        typer.echo(f"{name} needs no files: it is drawn, or comes with scikit-learn")
+        say(f"{name} needs no files: it is drawn, or comes with scikit-learn")
         return
-    typer.echo(f"licence: {dataset.licence}")
+    say(f"licence: {dataset.licence}")
     with _Bars(quiet) as bars:
         paths = get_dataset(dataset, root, mirror=mirror, progress=bars.show)
     for path in paths:
-        typer.echo(str(path))
+        say(str(path))
 
 
 def _variant(size: int | None, split: str | None) -> dict[str, Any]:
@@ -105,21 +119,19 @@ def _counts(dataset: NamedDataset) -> str:
 
 def _show_counts(result: DatasetCheck) -> None:
     names = result.dataset.class_names or tuple(str(label) for label in range(result.dataset.n_classes))
-    parts = list(result.counts)
-    width = max(len(name) for name in ("class", *names))
-    typer.echo(f"{'class':<{width}}" + "".join(f"{part:>10}" for part in parts))
-    for label, name in enumerate(names):
-        counts = [result.counts[part] for part in parts]
-        shown = [f"{count[label]:>10,}" if label < len(count) else f"{'-':>10}" for count in counts]
-        typer.echo(f"{name:<{width}}" + "".join(shown))
-    typer.echo(f"{'all':<{width}}" + "".join(f"{int(result.counts[part].sum()):>10,}" for part in parts))
+    counts = result.counts.values()
+    rows = [
+        [name, *(f"{count[label]:,}" if label < len(count) else "-" for count in counts)]
+        for label, name in enumerate(names)
+    ]
+    rows.append(["all", *(f"{int(count.sum()):,}" for count in counts)])
+    say_table(["class", *result.counts], rows)
 
 
 class _Bars:
     """A bar for each file, on the standard error stream."""
 
     def __init__(self, quiet: bool) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
         self._progress = Progress(
@@ -127,7 +139,7 @@ class _Bars:
             BarColumn(),
             DownloadColumn(),
             TransferSpeedColumn(),
-            console=Console(stderr=True, quiet=quiet),
+            console=console(stderr=True, quiet=quiet),
         )
         self._tasks: dict[str, Any] = {}
 

@@ -1,20 +1,27 @@
-"""``worstclass methods``."""
+"""``worstclass methods``: the list of methods."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-
-from worstclass.methods import list_methods
+from worstclass.cli.console import say, say_json
+from worstclass.cli.options import Json
 
 
-def methods_command(*, as_json: bool) -> None:
-    """Print every method in a line, with its summary and reference; as JSON also with its options."""
-    methods = list_methods()
-    if as_json:
-        print(json.dumps([asdict(method) for method in methods], indent=1))
+def methods(json: Json = False) -> None:
+    """List the methods.
+
+    With --json also their options.
+
+    Example: worstclass methods
+    """
+    from dataclasses import asdict
+
+    from worstclass.methods import list_methods
+
+    known = list_methods()
+    if json:
+        say_json([asdict(method) for method in known])
         return
-    width = max(len(method.name) for method in methods)
-    for method in methods:
+    width = max(len(method.name) for method in known)
+    for method in known:
         reference = "" if method.reference == "-" else f". {method.reference}"
-        print(f"{method.name:{width}}  {method.summary}{reference}")
+        say(f"{method.name:{width}}  {method.summary}{reference}")

@@ -1,197 +1,137 @@
-"""``worstclass offsets``, and the offsets of ``worstclass fit``."""
+"""``worstclass offsets``: decision offsets for a model, on held-out rows."""
 
 from __future__ import annotations
 
-import json
-import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from rich.console import Console
+import typer
 
-from worstclass.boosting.booster import WorstClassBooster
-from worstclass.cli.models import read_model, require_folder, write_model
-from worstclass.cli.sources import first_part, load_parts, load_splits
-from worstclass.cli.thetas import parse_floors
-from worstclass.data.labels import known_labels
-from worstclass.data.splits import ALL, Part, columns_in_order
-from worstclass.exceptions import ParameterError, WorstClassWarning
-from worstclass.experiments.run import Provenance, RunResult
-from worstclass.floors import Floors
-from worstclass.metrics import ClassReport, class_report
-from worstclass.wrappers.abstention import AbstainingClassifier
-from worstclass.wrappers.offsets import WorstClassOffsets
+from worstclass.cli.console import say, warn
+from worstclass.cli.options import AllowEqualRows, ModelFolder, OwnNetwork, Seed, SplitOptions, Theta
 
-OWNER = "offsets"
-#: what offsets are added to, as the command line calls it
+if TYPE_CHECKING:
+    from worstclass.cli.data import Rows
+
+
+#: scores, as the library calls them
 SCORES = {"auto": "auto", "mean": "mean-proba", "vote": "proba"}
 
-
-@dataclass(frozen=True)
-class OffsetsRequest:
-    """What was asked for."""
-
-    model: Path
-    data: str
-    out: Path
-    scores: str
-    theta: list[str]
-    slack: float | None
-    target: str | None
-    network: str | None
-    val_share: float | None
-    test_share: float
-    reading: dict[str, Any]
-    seed: int
-    force: bool
+Out = Annotated[Path, typer.Option(help="Folder for the model with offsets; may be MODEL itself.", show_default=False)]
+Scores = Annotated[
+    Literal["auto", "mean", "vote"],
+    typer.Option(help="Add offsets to the members' mean probabilities, or to the shares of their votes."),
+]
+Slack = Annotated[
+    float | None, typer.Option(help="Standard errors above the least worst-class error (default: 1; 2 classes: 0).")
+]
 
 
-def offsets_command(request: OffsetsRequest) -> bool:
-    """Tune offsets on rows that the model was not trained on, and write both; return whether floors asked for are met.
+def offsets(
+    model: ModelFolder,
+    data: SplitOptions,
+    out: Out,
+    scores: Scores = "auto",
+    theta: Theta = None,
+    slack: Slack = None,
+    network: OwnNetwork = None,
+    seed: Seed = 0,
+    allow_equal_rows: AllowEqualRows = False,
+) -> int:
+    """Tune decision offsets on held-out rows.
 
-    Offsets that the model may have are replaced; where it abstains, that is left out, since it was proven for its
-    answers without these offsets.
+    Rows are DATA's validation part, or all rows of a file. Without --theta the offsets serve the worst class; with
+    --theta every class is to meet its floor. To use the validation part that fit cut from a file, give --val-share,
+    --test-share and --seed as they were given to fit.
+
+    Exit code 0: done, and floors are met. 1: done, but a floor is missed. 2: bad input.
+
+    Example: worstclass offsets model validation.csv --target diagnosis --out model
     """
-    console = Console()
-    require_folder(request.out)
-    loaded: Any = read_model(request.model, request.network)
-    abstained = isinstance(loaded, AbstainingClassifier)
+    from worstclass.cli.by_class import floors_by_class
+    from worstclass.cli.errors import ConflictingOptions
+    from worstclass.cli.library import fit_offsets
+    from worstclass.cli.model import described, open_model, require_folder, with_rows, write_model
+    from worstclass.experiments.run import Provenance
+
+    require_folder(out)
+    if theta and slack is not None:
+        raise ConflictingOptions("--slack", "it has no effect on offsets for the floors of --theta.")
+    asked = open_model(model, network)
+    abstained = hasattr(asked, "abstain_label_")
+    while hasattr(asked, "abstain_label_") or hasattr(asked, "offsets_"):  # what is around the classifier is replaced
+        asked = asked.estimator_
+    opened = with_rows(asked, _rows(data, asked, seed))
+    floors = floors_by_class(theta, asked.classes_.tolist()) if theta else None
+    tuned = fit_offsets(
+        asked,
+        floors,
+        opened.X,
+        opened.y,
+        allow_equal_rows=allow_equal_rows,
+        scores=SCORES[scores],
+        slack="auto" if slack is None else slack,
+    )
+    settings = {
+        "scores": scores,
+        "theta": theta or None,
+        "slack": slack,
+        "val_share": data.val_share,
+        "test_share": data.test_share,
+        "allow_equal_rows": allow_equal_rows,
+    }
+    record = {
+        "model": model.name,
+        "data": described(data, opened.rows),
+        "settings": settings,
+        "seed": seed,
+        **_record(tuned),
+        "provenance": Provenance.collect().model_dump(),
+    }
+    place = write_model(tuned, out, {"tuning.json": record})
     if abstained:
-        loaded = loaded.estimator_
-    booster = loaded.estimator_ if isinstance(loaded, WorstClassOffsets) else loaded
-    rows = _rows(request, booster)
-    labels = known_labels(rows.X, rows.y, booster.classes_, "the target column")
-    part = Part(columns_in_order(rows.X, getattr(booster, "feature_names_in_", None)), booster.classes_[labels.index])
-    theta = parse_floors(request.theta, booster.classes_, owner=OWNER) if request.theta else None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", WorstClassWarning)
-        model = tuned(booster, part, request.scores, theta)
-    write_model(model, request.out)
-    record = _write(request, model, len(part))
-    for warning in caught:
-        _say(console, f"warning: {warning.message}", "yellow")
-    if abstained:
-        _say(
-            console,
-            "The model abstained. Offsets change its answers, so what was proven of them is gone, and it answers",
-        )
-        _say(console, "every row now; worstclass abstain finds a rule anew.\n")
-    _say(console, f"{len(part):,} rows, without offsets (by {model.scores_})\n{model.validation_report_before_}\n")
-    _say(console, f"with offsets\n{model.validation_report_}\n")
-    _say(console, offsets_line(model))
-    _say(console, f"model:  {request.out}\nrecord: {record}")
-    return model.floors_met_ is not False
+        warn("the model abstained. Its certificate does not hold for the new answers; run worstclass abstain again")
+    say(f"{opened.rows.count} rows, without offsets (by {tuned.scores_})\n{tuned.validation_report_before_}\n")
+    say(f"with offsets\n{tuned.validation_report_}\n\n{_summary(tuned)}")
+    say(f"model:  {out}\nrecord: {place / 'tuning.json'}")
+    return 1 if tuned.floors_met_ is False else 0
 
 
-def tuned(booster: WorstClassBooster, part: Part, scores: str, theta: Any) -> WorstClassOffsets:
-    """Find offsets for a fitted booster on held-out rows."""
-    return WorstClassOffsets(booster, theta, cv="prefit", scores=SCORES[scores]).fit(part.X, part.y)
+def _rows(data: SplitOptions, model: Any, seed: int) -> Rows:
+    """Return the validation part of data that has or is given one, else all rows of a file."""
+    from worstclass.cli.data import Rows, draw_rows, load_parts, load_splits
+    from worstclass.exceptions import ParameterError
+
+    if data.val_share is None:
+        return draw_rows(load_parts(data, model.classes_, seed), ("val", "all"), data.data, None, seed)
+    splits = load_splits(data, seed)
+    if splits.val is None:
+        raise ParameterError("--val-share", "offsets", allowed="above 0, or left out", got=data.val_share)
+    return Rows("val", splits.val, len(splits.val))
 
 
-def offsets_line(model: WorstClassOffsets) -> str:
-    """Say in a line what the offsets are and what they did on the rows that chose them."""
+def _summary(model: Any) -> str:
+    """Say what the offsets are and what they change on the rows that chose them."""
     pairs = zip(model.classes_.tolist(), model.offsets_.tolist(), strict=True)
     values = ", ".join(f"{label} {offset:+.3f}" for label, offset in pairs)
     before, after = model.validation_report_before_, model.validation_report_
+    least = getattr(model, "least_worst_error_", None)
+    could = "" if least is None or least >= after.worst_error else f" (the least possible is {least:.1%})"
     return (
         f"offsets on {model.scores_}: {values}\n"
-        f"worst class {before.worst_error:.1%} -> {after.worst_error:.1%}, all rows {before.plain_error:.1%} -> "
-        f"{after.plain_error:.1%}, on the rows that chose them"
+        f"worst class {before.worst_error:.1%} -> {after.worst_error:.1%}{could}, all rows {before.plain_error:.1%} -> "
+        f"{after.plain_error:.1%}, on the rows that chose the offsets"
     )
 
 
-def _rows(request: OffsetsRequest, booster: WorstClassBooster) -> Part:
-    """Return the validation part of data that has or is given one, else all rows of a file."""
-    if request.val_share is None:
-        parts = load_parts(
-            request.data,
-            request.target,
-            booster.classes_,
-            seed=request.seed,
-            owner=OWNER,
-            **request.reading,
-        )
-        return first_part(parts, ("val", ALL), request.data)[1]
-    splits = load_splits(
-        request.data,
-        request.target,
-        val=request.val_share,
-        test=request.test_share,
-        seed=request.seed,
-        owner=OWNER,
-        **request.reading,
-    )
-    if splits.val is None:
-        raise ParameterError("--val-share", OWNER, allowed="above 0, or left out", got=request.val_share)
-    return splits.val
-
-
-def _write(request: OffsetsRequest, model: WorstClassOffsets, n_rows: int) -> Path:
-    """Write tuning.json: what the offsets did, and what made them."""
-    values = {
-        "model": request.model.name,
-        "data": {"name": Path(request.data).name, "target": request.target, "rows": n_rows},
-        "settings": {
-            "scores": request.scores,
-            "theta": request.theta or None,
-            "val_share": request.val_share,
-            "test_share": request.test_share,
-            "force": request.force,
-        },
-        "seed": request.seed,
-        **offsets_record(model),
-        "provenance": Provenance.collect().model_dump(),
-    }
-    file = request.out / "tuning.json"
-    file.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-    return file
-
-
-def counted_anew(
-    result: RunResult, model: WorstClassOffsets, train: Part, val: Part | None, test: Part | None, goal: str
-) -> RunResult:
-    """Return the result of a fit with everything counted with the offsets, the bound too; the vote's is kept beside."""
-    booster = model.estimator_
-    names = [str(label) for label in booster.classes_.tolist()]
-
-    def report(part: Part | None) -> ClassReport | None:
-        if part is None:
-            return None
-        return class_report(part.y, model.predict(part.X), labels=booster.classes_, theta=booster.theta)
-
-    reports = {"training": report(train), "validation": report(val), "test": report(test)}
-    training = reports["training"]
-    assert training is not None
-    rows = {row.name: row for row in training.rows}
-    quotas = Floors.from_theta(booster.theta, booster.classes_).vote_quota([rows[name].total for name in names])
-    quota = dict(zip(names, quotas.tolist(), strict=True))
-    return result.model_copy(
-        update={
-            **{name: None if found is None else found.to_dict() for name, found in reports.items()},
-            "bound_met": not training.missed,
-            "shortfall": {name: quota[name] - rows[name].correct for name in training.missed},
-            "offsets": {
-                "goal": goal,
-                **offsets_record(model),
-                "vote": {name: getattr(result, name) for name in reports},
-            },
-        }
-    )
-
-
-def offsets_record(model: WorstClassOffsets) -> dict[str, Any]:
-    """Return offsets and what they did on the rows that chose them, ready for JSON."""
+def _record(model: Any) -> dict[str, Any]:
+    """Return the offsets and what they change on the rows that chose them, ready for JSON."""
     labels = [str(label) for label in model.classes_.tolist()]
     return {
         "scores": model.scores_,
         "offsets": dict(zip(labels, model.offsets_.tolist(), strict=True)),
+        "least_worst_error": getattr(model, "least_worst_error_", None),
         "floors_met": model.floors_met_,
         "before": model.validation_report_before_.to_dict(),
         "after": model.validation_report_.to_dict(),
     }
-
-
-def _say(console: Console, text: str, style: str | None = None) -> None:
-    """Print text as it is: class names may look like markup."""
-    console.print(text, style=style, highlight=False, markup=False, soft_wrap=True)

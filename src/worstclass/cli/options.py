@@ -1,112 +1,149 @@
-"""Options and arguments that commands have in common, and the values they may take."""
+"""Options that several commands share, each declared once.
+
+A command takes a group as one parameter: ``def fit(data: SplitOptions, booster: BoosterOptions, ...)``. ``expanded``
+turns the fields of the group into options of the command, so a new shared option is one new field.
+"""
 
 from __future__ import annotations
 
-from enum import StrEnum
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
-
-class Weighting(StrEnum):
-    """How class weights become row weights."""
-
-    PER_CLASS_MEAN = "per-class-mean"
-    PER_INSTANCE = "per-instance"
-
-
-class Start(StrEnum):
-    """Weights of the network at the start of a round."""
-
-    FRESH = "fresh"
-    SAME = "same"
-    WARM = "warm"
-
-
-class OffsetScores(StrEnum):
-    """What decision offsets are added to."""
-
-    AUTO = "auto"
-    MEAN = "mean"
-    VOTE = "vote"
-
-
-class OffsetGoal(StrEnum):
-    """What decision offsets are for."""
-
-    WORST = "worst"
-    FLOORS = "floors"
-
-
-class Thresholds(StrEnum):
-    """Which margin an answer has to exceed."""
-
-    COMMON = "common"
-    BY_ANSWER = "by-answer"
-
-
-class Margin(StrEnum):
-    """The margin of an answer."""
-
-    AUTO = "auto"
-    MEAN = "mean"
-    OWN = "own"
-
-
-class SelectOn(StrEnum):
-    """The validation error that chooses."""
-
-    WORST = "worst"
-    AVERAGE = "average"
-
-
-class Way(StrEnum):
-    """How theta is chosen."""
-
-    GRID = "grid"
-    BASELINE = "baseline"
-    GOAL = "goal"
-    BEST = "best"
-
-
-# the data and the model
-
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="A data set's name (see: worstclass datasets), or the path of a CSV, Parquet or npz file or a "
-        "folder of images."
+ModelFolder = Annotated[Path, typer.Argument(help="Folder of a model.", show_default=False)]
+OwnNetwork = Annotated[
+    str | None,
+    typer.Option(
+        "--network",
+        help="package.module:build or path/to/net.py:build, if the model was trained with your own network.",
     ),
 ]
-ModelFolder = Annotated[Path, typer.Argument(help="Folder of a model.")]
-Target = Annotated[str | None, typer.Option(help="Column of the labels, for a table.")]
-Root = Annotated[Path | None, typer.Option(help="Folder with the files of named data sets (WORSTCLASS_DATA).")]
-OwnNetwork = Annotated[
-    str | None, typer.Option("--network", help="package.module:callable of a model trained with a network of your own.")
+Theta = Annotated[
+    list[str] | None, typer.Option(help="Accuracy floor: 0.8, or class=0.95 (repeatable; 'others' for the rest).")
 ]
-ImageSize = Annotated[int | None, typer.Option(help="Bring images to this many pixels a side.", min=1)]
-SkipCorrupt = Annotated[bool, typer.Option("--skip-corrupt", help="Leave out images that cannot be read.")]
-Seed = Annotated[int, typer.Option(help="Fixes everything random.", min=0)]
-
-
-# what several commands ask for
-
-Network = Annotated[str | None, typer.Option(help="Train this network (mlp, cnn-small, ...), not the data's default.")]
-Gamma = Annotated[float | None, typer.Option(help="Edge beyond one half that each round must reach.")]
-Rounds = Annotated[int | None, typer.Option(help="Number of rounds T.", min=1)]
-Extend = Annotated[int | None, typer.Option(help="Rounds that may be added after T (default: T).", min=0)]
-MaxEpochsPerRound = Annotated[int | None, typer.Option(help="Maximum epochs per round.", min=1)]
-Patience = Annotated[int | None, typer.Option(help="Passes without progress before a round is given up.", min=1)]
-RowWeights = Annotated[Weighting, typer.Option(help="Row weights.")]
-RoundStart = Annotated[Start | None, typer.Option(help="Network weights at the start of a round (fresh).")]
-LearningRate = Annotated[float | None, typer.Option(help="Learning rate of the network.")]
-BatchSize = Annotated[int | None, typer.Option(help="Rows a step of the network.", min=1)]
-TestShare = Annotated[float, typer.Option(help="Share of a file's rows that is only tested on.")]
-MaxTestRows = Annotated[int, typer.Option(help="Test on at most so many rows.", min=1)]
-MaxRows = Annotated[int, typer.Option(help="Use at most so many rows of a named data set.", min=1)]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
+MaxRows = Annotated[int, typer.Option(help="Maximum number of rows taken from a named data set.", min=1)]
+MaxTestRows = Annotated[int, typer.Option(help="Maximum number of test rows.", min=1)]
+Delta = Annotated[float, typer.Option(help="Probability that the certificate is wrong.")]
+AllowEqualRows = Annotated[
+    bool, typer.Option("--allow-equal-rows", help="Accept rows that equal training rows by coincidence.")
+]
+SelectOn = Annotated[Literal["worst", "average"], typer.Option(help="The validation error that chooses.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Force = Annotated[bool, typer.Option("--force", help="Go on although the model was trained on some of the rows.")]
-Delta = Annotated[float, typer.Option(help="Probability with which the promise may fail.")]
-SelectBy = Annotated[SelectOn, typer.Option(help="The validation error that chooses.")]
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Where rows come from, and how they are read."""
+
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a data set (see: worstclass datasets), or path of a table, npz file or image folder.",
+            show_default=False,
+        ),
+    ]
+    target: Annotated[str | None, typer.Option(help="Column of the labels, for a table.")] = None
+    root: Annotated[
+        Path | None, typer.Option(help="Folder with the files of named data sets (default: WORSTCLASS_DATA).")
+    ] = None
+    image_size: Annotated[int | None, typer.Option(help="Resize images to this many pixels a side.", min=1)] = None
+    skip_corrupt: Annotated[bool, typer.Option("--skip-corrupt", help="Leave out images that cannot be read.")] = False
+
+
+@dataclass(frozen=True)
+class SplitOptions(DataOptions):
+    """Rows that are divided."""
+
+    val_share: Annotated[
+        float | None, typer.Option(help="Share of the rows held out for validation, where the data has no such part.")
+    ] = None
+    test_share: Annotated[float, typer.Option(help="Share of the rows of a file held out for testing.")] = 0.2
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """The network of every method that trains one."""
+
+    network: Annotated[
+        str | None,
+        typer.Option(help="Network: a name (mlp, cnn-small, ...), package.module:build or path/to/net.py:build."),
+    ] = None
+    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None
+    batch_size: Annotated[int | None, typer.Option(help="Batch size.", min=1)] = None
+
+    def learner(self) -> dict[str, Any]:
+        """Return the options of ``TorchLearner`` that were given."""
+        return _given(self, "lr", "batch_size")
+
+
+@dataclass(frozen=True)
+class BoosterOptions(NetworkOptions):
+    """The booster and its networks."""
+
+    gamma: Annotated[float | None, typer.Option(help="Edge above 1/2 that every round must reach.")] = None
+    rounds: Annotated[int | None, typer.Option(help="Number of rounds.", min=1)] = None
+    extend: Annotated[int | None, typer.Option(help="Maximum number of extra rounds (default: rounds).", min=0)] = None
+    max_epochs_per_round: Annotated[int | None, typer.Option(help="Maximum epochs per round.", min=1)] = None
+    patience: Annotated[int | None, typer.Option(help="Epochs without progress before a round ends.", min=1)] = None
+    weighting: Annotated[
+        Literal["per-class-mean", "per-instance"] | None, typer.Option(help="Row weights (default: per-class-mean).")
+    ] = None
+    start: Annotated[
+        Literal["fresh", "same", "warm"] | None, typer.Option(help="Weights at the start of a round (default: fresh).")
+    ] = None
+    optimizer_state: Annotated[
+        Literal["fresh", "carry"] | None, typer.Option(help="Optimizer state at the start of a round (default: fresh).")
+    ] = None
+
+    def learner(self) -> dict[str, Any]:
+        """Return the options of ``TorchLearner`` that were given."""
+        return super().learner() | _given(self, "start", "optimizer_state")
+
+    def booster(self) -> dict[str, Any]:
+        """Return the parameters of ``WorstClassBooster`` that were given."""
+        given = _given(self, "gamma", "rounds", "extend", "max_epochs_per_round", "patience", "weighting")
+        return {"n_rounds" if name == "rounds" else name: value for name, value in given.items()}
+
+
+def expanded(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Return the command of a function: groups become options, and the number it returns becomes the exit code."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+    required: list[inspect.Parameter] = []
+    optional: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        group = groups.get(name)
+        options = _options(group) if group else [parameter.replace(annotation=hints[name])]
+        for option in options:
+            place = required if option.default is inspect.Parameter.empty else optional
+            place.append(option.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    def command(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        code = function(**values)
+        if code:
+            raise typer.Exit(code)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__annotations__ = {option.name: option.annotation for option in (*required, *optional)}
+    command.__signature__ = inspect.Signature(required + optional)  # type: ignore[attr-defined]
+    return command
+
+
+def _options(group: type[Any]) -> list[inspect.Parameter]:
+    hints = typing.get_type_hints(group, include_extras=True)
+    kept = inspect.signature(group).parameters
+    return [kept[field.name].replace(annotation=hints[field.name]) for field in fields(group)]
+
+
+def _given(group: Any, *names: str) -> dict[str, Any]:
+    """Return the fields that were given."""
+    return {name: value for name in names if (value := getattr(group, name)) is not None}

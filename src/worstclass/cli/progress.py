@@ -26,7 +26,7 @@ LONGEST_NAME = 16
 
 
 class RichProgress(Callback):
-    """Shows one line that is updated in place; where the output is no terminal, one line for every tenth of T."""
+    """Shows one line that is updated in place; without a terminal, one line for every tenth of the rounds."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -58,23 +58,22 @@ class RichProgress(Callback):
             self._progress.stop()
 
     def on_fit_start(self, booster: WorstClassBooster, plan: FitPlan) -> None:
-        """Say what is planned."""
+        """Show the plan."""
         self._plan = plan
         floors = sorted(set(plan.theta))
         theta = f"{floors[0]:g}" if len(floors) == 1 else f"{floors[0]:g} to {floors[-1]:g}"
         self._console.print(
-            f"{len(plan.classes)} classes, floor {theta}, {plan.n_rounds} rounds, edge {plan.needed_edge:.4f} each",
-            highlight=False,
+            f"{len(plan.classes)} classes, floor {theta}, {plan.n_rounds} rounds, edge {plan.needed_edge:.4f} each"
         )
         self._task = self._progress.add_task("boosting", total=plan.n_rounds, state="")
 
     def on_epoch_end(self, booster: WorstClassBooster, info: EpochInfo) -> None:
-        """Show how the member of this round is doing."""
+        """Show the edge of this round."""
         if self._live and info.epoch % EVERY == 0:
-            self._progress.update(self._task, state=f"pass {info.epoch}, edge {info.edge:.3f}, {self._vote}")
+            self._progress.update(self._task, state=f"epoch {info.epoch}, edge {info.edge:.3f}, {self._vote}")
 
     def on_round_end(self, booster: WorstClassBooster, record: RoundRecord) -> None:
-        """Move on, and show the vote so far."""
+        """Show the vote so far."""
         assert self._plan is not None
         worst = max(range(len(record.vote_errors)), key=lambda k: record.vote_errors[k])
         name = str(self._plan.classes[worst])
@@ -90,7 +89,5 @@ class RichProgress(Callback):
             added = f", {record.round - self._plan.n_rounds} added" if record.phase == "extend" else ""
             done = min(record.round, self._plan.n_rounds)
             self._console.print(
-                f"round {done} of {self._plan.n_rounds}{added}: edge {record.edge:.3f}, vote's {self._vote}",
-                highlight=False,
-                markup=False,
+                f"round {done} of {self._plan.n_rounds}{added}: edge {record.edge:.3f}, vote's {self._vote}"
             )
