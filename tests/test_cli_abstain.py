@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 from worstclass.abstention import RiskCertificate, RiskReport
+from worstclass.wrappers.risk_certificate import RiskCertificate
 
 from worstclass import (
     AbstainingClassifier,
@@ -22,7 +23,6 @@ from worstclass import (
     save_model,
 )
 from worstclass.cli.app import run
-from worstclass.wrappers.risk_certificate import RiskCertificate
 from worstclass.wrappers.risk_report import RiskReport
 
 

@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
+from worstclass.losses.weighted import Weighted
 
 from worstclass import (
     AbstainingClassifier,
@@ -38,7 +39,6 @@ from worstclass.ensembles.networks import DeepEnsemble, NetworkClassifier
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.losses.focal import Focal
 from worstclass.losses.influence_balanced import InfluenceBalanced
-from worstclass.losses.weighted import Weighted
 from worstclass.losses.weighting import Deferred, EffectiveNumber
 from worstclass.storage import results_folder
 from worstclass.storage.codec import NotStored
