@@ -480,7 +480,7 @@ class TestEstimator:
     def test_certify_refuses_the_rows_that_chose_offsets(self, halves):
         (X, y), (X_held, y_held) = halves
         model = WorstClassOffsets(GaussianNB()).fit(X, y)
-        with pytest.raises(DataError, match="trained or validated on 600 of the 600"):
+        with pytest.raises(DataError, match="Of the 600 rows, 600 equal rows"):
             certify(model, X, y)
         assert certify(model, X_held, y_held).n_reused == 0
         prefit = WorstClassOffsets(model, cv="prefit").fit(X_held, y_held)
@@ -488,7 +488,7 @@ class TestEstimator:
             certify(prefit, np.concatenate([X, X_held]), np.concatenate([y, y_held]))
         unknown = WorstClassOffsets(GaussianNB().fit(X, y), cv="prefit").fit(X_held, y_held)
         assert certify(unknown, X, y).n_reused is None
-        with pytest.raises(DataError, match="trained or validated on 600 of the 600"):
+        with pytest.raises(DataError, match="Of the 600 rows, 600 equal rows"):
             certify(unknown, X_held, y_held)  # which rows trained it is not known, but these chose
 
     @pytest.mark.parametrize("theta", [None, 0.1])
