@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from worstclass.data.arrays import channels_first
+from worstclass.data.arrays import NpzReader, channels_first
 from worstclass.data.chunks import Chunk, RowFormat, rows_of_chunk
-from worstclass.data.formats.images import decode_picture, is_picture
-from worstclass.data.formats.npz import NpzReader
+from worstclass.data.pictures import Picture, is_picture
 from worstclass.data.trees import open_tree
 from worstclass.exceptions import DataError, DatasetError
 
@@ -67,7 +67,8 @@ def image_chunks(
         bad: dict[int, str] = {}
         for number, name in enumerate(names[start : start + step], start=start + 1):
             try:
-                image = decode_picture(tree.read(name), name, channels=rows.image_shape[0], size=resize)
+                picture = Picture.of(name, functools.partial(tree.read, name))
+                image = picture.pixels(rows.image_shape[0], resize)
                 _require_size(image, rows.image_shape, name)
                 images[number] = image
             except DataError as error:
