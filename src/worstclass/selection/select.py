@@ -98,7 +98,7 @@ def select_theta(
         so does a backend of threads.
     random_state : seed of the held-out rows, and of the fits if the booster's own is not an integer.
     progress : called with the ``CandidateRecord`` of each fit when it ends.
-    allow_equal_rows : accept validation rows that equal training rows.
+    allow_equal_rows : accept validation rows that equal training rows where reuse cannot be told from coincidence.
 
     Returns
     -------
