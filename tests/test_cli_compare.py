@@ -69,6 +69,9 @@ def test_named_data_end_to_end_and_the_second_run_reuses_every_cell(here, capsys
     assert Path("squares/comparison.md").read_text().startswith("# artificial-balanced: 3 methods, 2 seeds\n")
     assert Path("squares/comparison.png").stat().st_size > 5_000
     assert all(f"written: squares/{name}" in first for name in WRITTEN)
+    winner = f"To fit and save the winner: worstclass fit artificial-balanced --method {comparison.best} "
+    assert winner in first
+    assert first.strip().endswith("--out model")
     # the paper's settings for this data are used, and kept
     ours = CellResult.read(Path("squares/cells/ours-seed0.json"))
     assert (ours.settings["theta"], ours.settings["options"]["gamma"]) == (0.75, 0.0995)
@@ -176,7 +179,7 @@ def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(methods, "find_spec", lambda name: None)
-    monkeypatch.setattr("worstclass.cli.compare.run_comparison", only_plan)
+    monkeypatch.setattr(compare, "run_comparison", only_plan)
     assert run([*SQUARES, "--methods", "all"]) == 130
     assert {"ours", "forest"} < set(planned)
     assert not {"balanced-forest", "rusboost", "easy-ensemble"} & set(planned)

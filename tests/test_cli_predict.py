@@ -234,7 +234,7 @@ def test_a_model_that_abstains_says_so(place, predict):
 
 
 def test_images_are_read_without_their_labels(place, predict):
-    code, shown = predict("photos", model="seer")
+    code, _ = predict("photos", model="seer")
     assert code == 0
     out = pd.read_csv(place / "out.csv")
     assert out["file"].tolist()[:2] == ["bright/0.png", "bright/1.png"]

@@ -137,8 +137,9 @@ def test_documented_commands_run_as_written(line, tmp_path, monkeypatch, fitted_
         shutil.copytree(fitted_model, "model")
     code = run([command, *rest])
     assert code == 0, capsys.readouterr().err
-    for option, folder in pairwise(rest):
-        assert option != "--out" or Path(folder, "model.json").is_file()
+    for option, out in pairwise(rest):
+        written = Path(out) if command == "predict" else Path(out, "model.json")
+        assert option != "--out" or written.is_file()
 
 
 @pytest.mark.parametrize("line", [line for line in commands() if line.startswith("worstclass")])
