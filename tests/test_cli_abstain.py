@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
-from worstclass.abstention import RiskCertificate, RiskReport
-from worstclass.wrappers.risk_certificate import RiskCertificate
 
 from worstclass import (
     AbstainingClassifier,
@@ -23,7 +21,7 @@ from worstclass import (
     save_model,
 )
 from worstclass.cli.app import run
-from worstclass.wrappers.risk_report import RiskReport
+from worstclass.wrappers.risk_report import RiskCertificate, RiskReport
 
 
 def patients(n, seed):
