@@ -45,7 +45,7 @@ def test_fit_a_table_then_evaluate(iris, capsys):
     assert "test rows" in shown
     result = RunResult.read(iris / "model" / "results")
     assert result.bound_met
-    assert (result.seed, result.n_rounds, result.data["name"]) == (3, 4, "iris.csv")
+    assert (result.seed, result.boosting.n_rounds, result.data["name"]) == (3, 4, "iris.csv")
     assert result.test_rows == {"used": 30, "available": 30}
     assert result.provenance.versions["torch"].startswith("2.")
     assert (iris / "model" / "results" / "class-weights.png").stat().st_size > 5_000
@@ -111,8 +111,8 @@ def test_named_data_uses_the_paper_s_settings(iris, capsys):
     code = run(["fit", "artificial-balanced", "--rounds", "2", "--extend", "0", "--max-test-rows", "500", "--out", "a"])
     result = RunResult.read(iris / "a" / "results")
     assert code == (0 if result.bound_met else 1)
-    assert result.gamma == 0.0995
-    assert set(result.theta.values()) == {0.75}
+    assert result.boosting.gamma == 0.0995
+    assert set(result.boosting.theta.values()) == {0.75}
     assert result.test_rows["available"] == 500_000
     assert run(["evaluate", "a", "artificial-balanced", "--max-rows", "500"]) == 0
     assert "worst" in capsys.readouterr().out
@@ -132,7 +132,7 @@ def test_a_bound_that_is_missed_exits_with_1_and_writes_the_model(iris, capsys):
     )
     result = RunResult.read(iris / "missed" / "results")
     assert not result.bound_met
-    assert set(result.shortfall) <= {"1", "2", "3", "4", "5"}
+    assert set(result.boosting.shortfall) <= {"1", "2", "3", "4", "5"}
     assert len(load_model(iris / "missed").estimators_) == 1
 
 
