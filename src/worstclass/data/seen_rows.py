@@ -211,7 +211,7 @@ def check_unseen(
     hashes = row_hashes(X, read_items=seen is not None)
     if hashes is None:
         return RowOverlap(n_rows=len(X))
-    counts = {"n_rows": len(hashes), "n_repeated": len(hashes) - len(np.unique(hashes))}
+    counts: dict[str, Any] = {"n_rows": len(hashes), "n_repeated": len(hashes) - len(np.unique(hashes))}
     if seen is None:
         return RowOverlap(**counts)
     n_equal, n_expected, verdict = judge_equal_rows(hashes, seen.rows_of(roles))
