@@ -12,74 +12,56 @@ from typing import TYPE_CHECKING, Any
 from worstclass._version import __version__
 
 if TYPE_CHECKING:
-    from worstclass.boosting.booster import WorstClassBooster
-    from worstclass.boosting.callbacks import Callback
-    from worstclass.boosting.history import RoundRecord
-    from worstclass.certificates.certificate import Certificate
-    from worstclass.certificates.held_out import certify
-    from worstclass.data.registry import load_dataset
-    from worstclass.data.splits import Splits, make_splits
-    from worstclass.learners.sklearn_learner import SklearnLearner
-    from worstclass.learners.torch_learner import TorchLearner
-    from worstclass.methods import build_method, list_methods
-    from worstclass.metrics import ClassReport, class_report, worst_class_error, worst_class_scorer
-    from worstclass.selection import ThetaSelection, nearest_feasible_floors, select_theta
-    from worstclass.storage import load_model, save_model
-    from worstclass.wrappers.abstention import AbstainingClassifier
-    from worstclass.wrappers.offsets import WorstClassOffsets
+    from worstclass.boosting.booster import WorstClassBooster as WorstClassBooster
+    from worstclass.boosting.callbacks import Callback as Callback
+    from worstclass.boosting.history import RoundRecord as RoundRecord
+    from worstclass.boosting.oco import InstanceBooster as InstanceBooster
+    from worstclass.certificates.certificate import Certificate as Certificate
+    from worstclass.certificates.held_out import certify as certify
+    from worstclass.data.registry import load_dataset as load_dataset
+    from worstclass.data.splits import Splits as Splits
+    from worstclass.data.splits import make_splits as make_splits
+    from worstclass.ensembles.networks import DeepEnsemble as DeepEnsemble
+    from worstclass.ensembles.networks import NetworkClassifier as NetworkClassifier
+    from worstclass.learners.sklearn_learner import SklearnLearner as SklearnLearner
+    from worstclass.learners.torch_learner import TorchLearner as TorchLearner
+    from worstclass.methods import build_method as build_method
+    from worstclass.methods import list_methods as list_methods
+    from worstclass.metrics import ClassReport as ClassReport
+    from worstclass.metrics import class_report as class_report
+    from worstclass.metrics import worst_class_error as worst_class_error
+    from worstclass.metrics import worst_class_scorer as worst_class_scorer
+    from worstclass.selection import ThetaSelection as ThetaSelection
+    from worstclass.selection import nearest_feasible_floors as nearest_feasible_floors
+    from worstclass.selection import select_theta as select_theta
+    from worstclass.storage import load_model as load_model
+    from worstclass.storage import save_model as save_model
+    from worstclass.wrappers.abstention import AbstainingClassifier as AbstainingClassifier
+    from worstclass.wrappers.offsets import WorstClassOffsets as WorstClassOffsets
 
-_HOME = {
-    "AbstainingClassifier": "worstclass.wrappers.abstention",
-    "WorstClassBooster": "worstclass.boosting.booster",
-    "Callback": "worstclass.boosting.callbacks",
-    "RoundRecord": "worstclass.boosting.history",
-    "Certificate": "worstclass.certificates.certificate",
-    "certify": "worstclass.certificates.held_out",
-    "load_dataset": "worstclass.data.registry",
-    "Splits": "worstclass.data.splits",
-    "make_splits": "worstclass.data.splits",
-    "SklearnLearner": "worstclass.learners.sklearn_learner",
-    "TorchLearner": "worstclass.learners.torch_learner",
-    "build_method": "worstclass.methods",
-    "list_methods": "worstclass.methods",
-    "ClassReport": "worstclass.metrics",
-    "class_report": "worstclass.metrics",
-    "worst_class_error": "worstclass.metrics",
-    "worst_class_scorer": "worstclass.metrics",
-    "WorstClassOffsets": "worstclass.wrappers.offsets",
-    "load_model": "worstclass.storage",
-    "save_model": "worstclass.storage",
-    "nearest_feasible_floors": "worstclass.selection",
-    "select_theta": "worstclass.selection",
-    "ThetaSelection": "worstclass.selection",
+#: where each public name lives
+_NAMES = {
+    "boosting.booster": ("WorstClassBooster",),
+    "boosting.callbacks": ("Callback",),
+    "boosting.history": ("RoundRecord",),
+    "boosting.oco": ("InstanceBooster",),
+    "certificates.certificate": ("Certificate",),
+    "certificates.held_out": ("certify",),
+    "data.registry": ("load_dataset",),
+    "data.splits": ("Splits", "make_splits"),
+    "ensembles.networks": ("DeepEnsemble", "NetworkClassifier"),
+    "learners.sklearn_learner": ("SklearnLearner",),
+    "learners.torch_learner": ("TorchLearner",),
+    "methods": ("build_method", "list_methods"),
+    "metrics": ("ClassReport", "class_report", "worst_class_error", "worst_class_scorer"),
+    "selection": ("ThetaSelection", "nearest_feasible_floors", "select_theta"),
+    "storage": ("load_model", "save_model"),
+    "wrappers.abstention": ("AbstainingClassifier",),
+    "wrappers.offsets": ("WorstClassOffsets",),
 }
+_HOME = {name: f"worstclass.{module}" for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "AbstainingClassifier",
-    "Callback",
-    "Certificate",
-    "ClassReport",
-    "RoundRecord",
-    "SklearnLearner",
-    "Splits",
-    "ThetaSelection",
-    "TorchLearner",
-    "WorstClassBooster",
-    "WorstClassOffsets",
-    "__version__",
-    "build_method",
-    "certify",
-    "class_report",
-    "list_methods",
-    "load_dataset",
-    "load_model",
-    "make_splits",
-    "nearest_feasible_floors",
-    "save_model",
-    "select_theta",
-    "worst_class_error",
-    "worst_class_scorer",
-]
+__all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
