@@ -7,7 +7,7 @@ class without a row has no error; it is masked, listed as absent and never count
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -162,28 +162,29 @@ class ClassReport:
         return cls(tuple(sorted(rows, key=_worst_first)))
 
     @property
+    def counts(self) -> ClassCounts:
+        """The counts behind the report, in the order of its rows."""
+        return ClassCounts(np.array([row.correct for row in self.rows]), np.array([row.total for row in self.rows]))
+
+    @property
     def worst_class(self) -> str:
         """Name of the class with the largest error."""
-        return self._worst().name
+        return self.rows[self.counts.worst_class].name
 
     @property
     def worst_error(self) -> float:
         """The largest class error."""
-        worst = self._worst()
-        return (worst.total - worst.correct) / worst.total
+        return self.counts.worst_error
 
     @property
     def plain_error(self) -> float:
         """Error over all rows."""
-        self._worst()
-        return 1 - sum(row.correct for row in self.rows) / sum(row.total for row in self.rows)
+        return self.counts.plain_error
 
     @property
     def class_mean_error(self) -> float:
         """Mean of the class errors over the classes that occur."""
-        errors = [row.error for row in self.rows if row.error is not None]
-        self._worst()
-        return float(np.mean(errors))
+        return self.counts.class_mean_error
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -203,27 +204,16 @@ class ClassReport:
             "class_mean_error": self.class_mean_error,
             "plain_error": self.plain_error,
             "absent": list(self.absent),
-            "classes": [
-                {
-                    "name": row.name,
-                    "total": row.total,
-                    "correct": row.correct,
-                    "error": row.error,
-                    "floor": row.floor,
-                    "meets_floor": row.meets_floor,
-                }
-                for row in self.rows
-            ],
+            "classes": [{**asdict(row), "error": row.error} for row in self.rows],
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ClassReport:
         """Rebuild a report from what ``to_dict`` gave."""
-        keys = ("name", "total", "correct", "floor", "meets_floor")
-        return cls(tuple(ClassRow(**{key: row[key] for key in keys}) for row in values["classes"]))
+        rows = [{key: value for key, value in row.items() if key != "error"} for row in values["classes"]]
+        return cls(tuple(ClassRow(**row) for row in rows))
 
     def __str__(self) -> str:
-        self._worst()
         with_floor = any(row.floor is not None for row in self.rows)
         head = ["class", "error", "wrong", "rows", *(["floor", "met"] if with_floor else [])]
         lines = text_table(head, [_cells(row, with_floor) for row in self.rows], left=(0, 5))
@@ -232,11 +222,6 @@ class ClassReport:
             f"class mean {self.class_mean_error:.1%}, all rows {self.plain_error:.1%}"
         )
         return "\n".join([*lines, summary])
-
-    def _worst(self) -> ClassRow:
-        if not self.rows or self.rows[0].total == 0:
-            raise DataError("There is no row to report on: every class is absent. Pass at least one row.")
-        return self.rows[0]
 
 
 def class_counts(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> ClassCounts:
