@@ -1,15 +1,15 @@
-"""Files of members and of scikit-learn estimators: safetensors and skops. Reading them runs no pickled code."""
+"""The files of a model folder: JSON, safetensors and skops. Reading them runs no pickled code."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
 from safetensors import SafetensorError
 from skops import io as skops_io
 
@@ -25,8 +25,19 @@ TRUSTED = (
 )
 
 
+def read_json(file: Path) -> Any:
+    """Read a JSON file."""
+    return _read(file, lambda: json.loads(file.read_text(encoding="utf-8")))
+
+
+def write_json(file: Path, values: Any, *, indent: int | None = 1) -> None:
+    """Write a JSON file."""
+    file.write_text(json.dumps(values, indent=indent, allow_nan=False) + "\n", encoding="utf-8")
+
+
 def write_sklearn(estimator: Any, file: Path) -> None:
     """Write an estimator with skops."""
+    file.parent.mkdir(exist_ok=True)
     try:
         skops_io.dump(estimator, file)
         lost = [name for name in skops_io.get_untrusted_types(file=file) if "<" in name]  # <lambda>, <locals>
@@ -39,11 +50,7 @@ def write_sklearn(estimator: Any, file: Path) -> None:
 
 def read_sklearn(file: Path, trusted: Sequence[str]) -> Any:
     """Read an estimator; refuse a file with types that are neither scikit-learn's nor trusted."""
-    require_file(file)
-    try:
-        unknown = skops_io.get_untrusted_types(file=file)
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise ModelFormatError(f"{file.name} cannot be read: {error}") from None
+    unknown = _read(file, lambda: skops_io.get_untrusted_types(file=file))
     refused = [name for name in unknown if name not in (*TRUSTED, *trusted) and not _is_sklearn_class(name)]
     if refused:
         raise ModelFormatError(
@@ -53,25 +60,16 @@ def read_sklearn(file: Path, trusted: Sequence[str]) -> Any:
     return skops_io.load(file, trusted=unknown)
 
 
-def write_weights(weights: dict[str, Any], file: Path) -> None:
-    """Write tensors by name; the bytes depend on names and values alone."""
-    from safetensors.torch import save_file
-
-    save_file({name: value.contiguous() for name, value in weights.items()}, file)
-
-
-def read_weights(file: Path) -> dict[str, Any]:
-    """Read tensors by name."""
-    from safetensors.torch import load_file
-
-    return _read_safetensors(file, load_file)
+def write_tensors(values: dict[str, Any], file: Path, library: str = "torch") -> None:
+    """Write tensors, or arrays of numpy, by name; the bytes depend on names and values alone."""
+    file.parent.mkdir(exist_ok=True)
+    plain = {name: value.contiguous() for name, value in values.items()} if library == "torch" else values
+    importlib.import_module(f"safetensors.{library}").save_file(plain, file)
 
 
-def read_arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read numpy arrays by name."""
-    from safetensors.numpy import load_file
-
-    return _read_safetensors(file, load_file)
+def read_tensors(file: Path, library: str = "torch") -> dict[str, Any]:
+    """Read tensors, or arrays of numpy, by name."""
+    return dict(_read(file, lambda: importlib.import_module(f"safetensors.{library}").load_file(file)))
 
 
 @dataclass
@@ -82,7 +80,7 @@ class StoredWeights:
 
     def __call__(self) -> dict[str, Any]:
         """Return the weights."""
-        return read_weights(self.file)
+        return read_tensors(self.file)
 
 
 def require_file(file: Path) -> None:
@@ -91,12 +89,12 @@ def require_file(file: Path) -> None:
         raise ModelFormatError(f"The model folder lacks {file.name}. Copy the whole folder, or save the model again.")
 
 
-def _read_safetensors(file: Path, load_file: Callable[[Path], Any]) -> dict[str, Any]:
+def _read(file: Path, read: Callable[[], Any]) -> Any:
     require_file(file)
     try:
-        return dict(load_file(file))
-    except (OSError, SafetensorError) as error:
-        raise ModelFormatError(f"{file.name} cannot be read: {error}") from None
+        return read()
+    except (OSError, KeyError, ValueError, SafetensorError, zipfile.BadZipFile) as error:
+        raise ModelFormatError(f"{file} cannot be read: {error}") from None
 
 
 def _is_sklearn_class(name: str) -> bool:
