@@ -36,7 +36,7 @@ from worstclass.boosting.oco import InstanceBooster
 from worstclass.data.augmentation import Compose, HorizontalFlip, RandomCrop
 from worstclass.ensembles.networks import DeepEnsemble, NetworkClassifier
 from worstclass.exceptions import ModelFormatError, ParameterError
-from worstclass.losses.focal import Focal
+from worstclass.losses.cross_entropy import Focal
 from worstclass.losses.influence_balanced import InfluenceBalanced
 from worstclass.losses.weighting import Deferred, EffectiveNumber, Weighted
 from worstclass.storage import results_folder

@@ -175,7 +175,7 @@ class TestNothingRuns:
         [
             "antigravity.Loss",
             "subprocess.Popen",
-            "worstclass.losses.focal.os",
+            "worstclass.losses.cross_entropy.os",
             "worstclass.losses.nowhere.Focal",
             "worstclass.learners.torch_learner.TorchTraining",
             "worstclass.boosting.booster.WorstClassBooster",

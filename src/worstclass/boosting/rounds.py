@@ -227,7 +227,7 @@ class BoostingRun:
             heaviest_first = np.argsort(-class_weight, kind="stable")
             blocking = tuple(self._shortfall(int(k), h) for k in heaviest_first if not h.feedback[k])
         edge, epochs = (0.0, 0) if h is None else (h.score.edge, h.trained.epochs)
-        unmet = UnmetEdge(self.next_round, edge, self.plan.needed_edge, epochs, blocking, self.meter.spent)
+        unmet = UnmetEdge(self.next_round, edge, self.plan.needed_edge, epochs, blocking, bool(self.meter.spent))
         if h is not None and not self.members:
             self.enlist(h, class_weight, "unmet")
         spent = unmet.budget_spent
@@ -248,7 +248,7 @@ class BoostingRun:
         n_rounds = self.plan.n_rounds
         which = f"{number} of {n_rounds}" if number <= n_rounds else f"{number}, an added one,"
         kept = f"The {number - 1} finished rounds are kept." if number > 1 else "Its member is kept as it is."
-        return f"The budget of {self.meter} was spent before round {which} was finished. {kept}"
+        return f"The budget of {self.meter.spent} was spent before round {which} was finished. {kept}"
 
     def _shortfall(self, k: int, h: Round) -> Shortfall:
         correct = int(h.score.correct[k])

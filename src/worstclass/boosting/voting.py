@@ -117,16 +117,16 @@ class MajorityVote(LearnerClassifier):
     @contextmanager
     def _boosting(self, X: Any, y: Any, X_val: Any, y_val: Any) -> Iterator[BoostingRun]:
         """Start a run, let the caller add rounds to it, and keep every finished round, whatever happens."""
-        with self._unchanged_if_refused() as undo:
+        before, run = dict(vars(self)), None
+        try:
             run = self._start(X, y, X_val, y_val)
             self._tell("on_fit_start", run.plan)
-        try:
             yield run
         except BaseException:
-            if run.members:  # an interrupted fit keeps its finished rounds
+            if run is not None and run.members:  # an interrupted fit keeps its finished rounds
                 self._conclude(run)
             else:
-                undo()
+                self.__dict__ = before
             raise
         self._conclude(run)
         self._tell("on_fit_end")

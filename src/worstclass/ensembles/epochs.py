@@ -112,7 +112,7 @@ class EpochChoice:
         assert self.best is not None
         epoch = len(self.records)
         stuck = self._patience is not None and epoch - self.best.epoch >= self._patience
-        return stuck or epoch >= self._max_epochs or self._meter.spent
+        return stuck or epoch >= self._max_epochs or bool(self._meter.spent)
 
     def _rank(self, record: EpochRecord) -> tuple[float, ...]:
         counts = record.training if record.validation is None else record.validation

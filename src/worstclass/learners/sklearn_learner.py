@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ from worstclass.learners.base import BestEpoch, Encoder, Epoch, Inputs, Member, 
 from worstclass.learners.binning import QuantileGrid
 from worstclass.learners.capacity import CapacityRule, capacity_rule, growing_fits
 from worstclass.randomness import isolated_rng
+
+#: X, y and keywords of a fit
+Sample = tuple[Any, IntArray, dict[str, FloatArray]]
 
 
 @suggests_options
@@ -86,32 +91,23 @@ class SklearnLearner(WeakLearner):
         """Fit the steps before the classifier, and find out how it is weighted and grown."""
         steps, final = _split(self.estimator)
         steps = _with_grid(steps, final)
-        if final.get_params(deep=False).get("class_weight") is not None:
-            raise ParameterError(
-                "class_weight",
-                type(final).__name__,
-                allowed="None inside a booster, which sets the class weights itself",
-                got=final.get_params(deep=False)["class_weight"],
-            )
+        if (class_weight := final.get_params(deep=False).get("class_weight")) is not None:
+            allowed = "None inside a booster, which sets the class weights itself"
+            raise ParameterError("class_weight", type(final).__name__, allowed=allowed, got=class_weight)
         weighted = has_fit_parameter(final, "sample_weight")
         if not weighted and not self.resample:
-            raise ParameterError(
-                "estimator",
-                "SklearnLearner",
-                allowed="a classifier whose fit takes sample_weight, which boosting needs to weigh the classes",
-                got=final,
-                hint="Pass resample=True to train it on rows drawn by weight instead.",
-            )
+            allowed = "a classifier whose fit takes sample_weight, which boosting needs to weigh the classes"
+            hint = "Pass resample=True to train it on rows drawn by weight instead."
+            raise ParameterError("estimator", "SklearnLearner", allowed=allowed, got=final, hint=hint)
         with isolated_rng(seed):
-            encoder = SklearnEncoder.fitted(steps, X, y, seed)
-        rule = capacity_rule(final, self.grow)
+            encoder = SklearnEncoder(None if steps is None else _with_seed(clone(steps), seed).fit(X, y))
         return SklearnTraining(
             encoder=encoder,
             inputs=encoder.encode(X),
             y=y,
             n_classes=n_classes,
             estimator=final,
-            rule=rule,
+            rule=capacity_rule(final, self.grow),
             weighted=weighted and not self.resample,
             bootstrap=self.bootstrap,
         )
@@ -121,17 +117,10 @@ class SklearnLearner(WeakLearner):
         return [SklearnMember(state) for state in states]
 
     def _check_estimator(self) -> None:
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
             hint = "Pass an instance: write the class's name with brackets." if isinstance(self.estimator, type) else ""
-            raise ParameterError(
-                "estimator",
-                "SklearnLearner",
-                allowed="a scikit-learn classifier",
-                got=self.estimator,
-                hint=hint,
-            )
-        if not is_classifier(self.estimator):
-            raise ParameterError("estimator", "SklearnLearner", allowed="a classifier", got=self.estimator)
+            allowed = "a scikit-learn classifier"
+            raise ParameterError("estimator", "SklearnLearner", allowed=allowed, got=self.estimator, hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +142,6 @@ class SklearnEncoder(Encoder):
     """The fitted steps before the classifier; None where there are none."""
 
     steps: Pipeline | None
-
-    @classmethod
-    def fitted(cls, steps: Pipeline | None, X: Any, y: IntArray, seed: int) -> SklearnEncoder:
-        """Fit the steps on the training sample."""
-        if steps is None:
-            return cls(None)
-        return cls(_with_seed(clone(steps), seed).fit(X, y))
 
     def encode(self, X: Any) -> ArrayInputs:
         """Run X through the steps."""
@@ -204,14 +186,14 @@ class SklearnTraining(Training):
         best = BestEpoch(stop)
         with isolated_rng(seed):
             for sample in self._samples(sample_weight, seed):
-                for estimator, keep in self._growing_fits(sample, seed):
-                    ask = SklearnMember(estimator).predict
-                    snapshot = lambda keep=keep: SklearnMember(keep())  # noqa: E731
-                    if best.judge(Epoch(ask(self.inputs), ask, snapshot)):
+                for estimator in self._growing_fits(sample, seed):
+                    member = SklearnMember(estimator)
+                    snapshot = partial(copy.deepcopy, member)
+                    if best.judge(Epoch(member.predict(self.inputs), member.predict, snapshot)):
                         return best.result()
         return best.result()
 
-    def _samples(self, sample_weight: FloatArray, seed: int) -> Iterator[tuple[Any, IntArray, dict[str, FloatArray]]]:
+    def _samples(self, sample_weight: FloatArray, seed: int) -> Iterator[Sample]:
         """Yield what to train on, the next where the one before could not reach the edge: X, y and keywords."""
         rng = np.random.default_rng(seed)
         if not self.weighted:
@@ -223,9 +205,7 @@ class SklearnTraining(Training):
             yield self.inputs.values, self.y, {"sample_weight": sample_weight * counts}
         yield self.inputs.values, self.y, {"sample_weight": sample_weight}
 
-    def _growing_fits(
-        self, sample: tuple[Any, IntArray, dict[str, FloatArray]], seed: int
-    ) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    def _growing_fits(self, sample: Sample, seed: int) -> Iterator[Any]:
         X, y, keywords = sample
         classes = np.arange(self.n_classes)
         return growing_fits(

@@ -43,7 +43,7 @@ class TorchInputs(Inputs):
         """Yield (rows, indices) for each list of indices that the sampler gives."""
 
 
-class EpochSampler:
+class EpochSampler(torch.utils.data.Sampler[Tensor]):
     """Index batches of one epoch; shuffled anew each time it is iterated when it has a generator.
 
     A last batch of a single row joins the batch before it: batch normalisation cannot train on one row.
@@ -58,10 +58,8 @@ class EpochSampler:
         return len(self._sizes())
 
     def __iter__(self) -> Iterator[Tensor]:
-        if self.generator is None:
-            order = torch.arange(self.n_rows)
-        else:
-            order = torch.randperm(self.n_rows, generator=self.generator)
+        in_order = self.generator is None
+        order = torch.arange(self.n_rows) if in_order else torch.randperm(self.n_rows, generator=self.generator)
         return iter(torch.split(order, self._sizes()))
 
     def _sizes(self) -> list[int]:
@@ -96,15 +94,11 @@ class TensorInputs(TorchInputs):
 
     def batches(self, sampler: EpochSampler) -> Iterator[Batch]:
         """Yield selections of the tensor."""
-        if sampler.generator is None:  # in order: slices, without a copy
-            start = 0
-            for indices in sampler:
-                yield self.values[start : start + len(indices)], indices
-                start += len(indices)
-            return
         for indices in sampler:
-            on_device = indices.to(self.values.device)
-            yield self.values[on_device], indices
+            if sampler.generator is None:  # in order: a slice, without a copy
+                yield self.values[int(indices[0]) : int(indices[-1]) + 1], indices
+            else:
+                yield self.values[indices.to(self.values.device)], indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +124,7 @@ class DatasetInputs(TorchInputs):
         """Yield what a DataLoader collates."""
         loader: DataLoader[Any] = DataLoader(
             _Indexed(self.dataset),
-            batch_sampler=_AsLists(sampler),
+            batch_sampler=sampler,  # type: ignore[arg-type] - tensors of indices do as well as lists
             num_workers=self.num_workers,
             generator=torch.Generator().manual_seed(0),  # the default would draw from the caller's stream
         )
@@ -146,20 +140,8 @@ class _Indexed(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        return _row(self.dataset[index]), index
-
-
-class _AsLists(torch.utils.data.Sampler[list[int]]):
-    def __init__(self, sampler: EpochSampler) -> None:
-        self.sampler = sampler
-
-    def __len__(self) -> int:
-        return len(self.sampler)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for indices in self.sampler:
-            yield indices.tolist()
+    def __getitem__(self, index: Tensor) -> tuple[Tensor, int]:
+        return _row(self.dataset[int(index)]), int(index)
 
 
 @dataclass(frozen=True, eq=False)

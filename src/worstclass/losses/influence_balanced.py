@@ -94,7 +94,7 @@ class _InfluenceBalancedCriterion(Criterion):
                 "InfluenceBalanced",
                 allowed=f"a tensor of shape ({len(target)}, d), what enters the network's last layer",
                 got=None if features is None else tuple(features.shape),
-                hint="HeadInput of worstclass.networks.heads reads it.",
+                hint="worstclass.networks.heads.head_inputs reads it.",
             )
         losses = self._base(logits, target, features)
         return losses if self._epoch <= self._after else losses * self._factors(logits, target, features)
