@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -69,21 +68,6 @@ class RoundRecord:
     def vote_errors(self) -> tuple[float, ...]:
         """Training error of the vote so far, by class."""
         return tuple(self.training.errors.tolist())
-
-    @property
-    def vote_val_errors(self) -> tuple[float | None, ...] | None:
-        """Validation error of the vote so far, by class; None for a class without a validation row."""
-        return None if self.validation is None else tuple(self.validation.errors.tolist())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> RoundRecord:
-        """Rebuild a record from what ``to_dict`` gave, lists in place of tuples allowed."""
-        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**plain)
 
 
 @dataclass(frozen=True)

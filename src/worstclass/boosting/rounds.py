@@ -252,13 +252,8 @@ class BoostingRun:
 
     def _shortfall(self, k: int, h: Round) -> Shortfall:
         correct = int(h.score.correct[k])
-        return Shortfall(
-            label=self.labels.classes.tolist()[k],
-            floor=float(self.floors.theta[k]),
-            correct=correct,
-            total=int(self.labels.totals[k]),
-            rows_short=int(self.member_quota[k]) - correct,
-        )
+        label, floor, total = self.labels.classes.tolist()[k], float(self.floors.theta[k]), int(self.labels.totals[k])
+        return Shortfall(label, floor, correct, total, rows_short=int(self.member_quota[k]) - correct)
 
     def _validation_counts(self, member: Member) -> dict[str, tuple[int, ...]]:
         if self.validation is None or self.val_tally is None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,16 +45,6 @@ class EpochRecord:
         if self.val_correct is None or self.val_totals is None:
             return None
         return ClassCounts(np.array(self.val_correct), np.array(self.val_totals))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> EpochRecord:
-        """Rebuild a record from what ``to_dict`` gave, lists in place of tuples allowed."""
-        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**plain)
 
 
 class EpochChoice:

@@ -124,7 +124,7 @@ class DatasetInputs(TorchInputs):
         """Yield what a DataLoader collates."""
         loader: DataLoader[Any] = DataLoader(
             _Indexed(self.dataset),
-            batch_sampler=sampler,  # type: ignore[arg-type] - tensors of indices do as well as lists
+            batch_sampler=sampler,  # type: ignore[arg-type]  # tensors of indices do as well as lists
             num_workers=self.num_workers,
             generator=torch.Generator().manual_seed(0),  # the default would draw from the caller's stream
         )

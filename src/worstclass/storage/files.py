@@ -11,18 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
+from sklearn.base import BaseEstimator
 from skops import io as skops_io
 
 from worstclass.exceptions import ModelFormatError, ParameterError
 
-#: types that are rebuilt from a .skops file without a question, besides what skops trusts and classes of scikit-learn.
-#: Functions are never trusted by their package: one that runs a string could hide in a transformer.
-TRUSTED = (
-    "functools.partial",
-    "numpy.dtype",
-    "sklearn.utils.validation.check_array",
-    "worstclass.learners.binning.QuantileGrid",
-)
+#: what is rebuilt from a .skops file without a question, besides what skops trusts, classes of scikit-learn, and our
+#: estimators. Functions are never trusted by their package: one that runs a string could hide in a transformer.
+TRUSTED = ("functools.partial", "numpy.dtype", "sklearn.utils.validation.check_array")
 
 
 def read_json(file: Path) -> Any:
@@ -51,7 +47,7 @@ def write_sklearn(estimator: Any, file: Path) -> None:
 def read_sklearn(file: Path, trusted: Sequence[str]) -> Any:
     """Read an estimator; refuse a file with types that are neither scikit-learn's nor trusted."""
     unknown = _read(file, lambda: skops_io.get_untrusted_types(file=file))
-    refused = [name for name in unknown if name not in (*TRUSTED, *trusted) and not _is_sklearn_class(name)]
+    refused = [name for name in unknown if name not in (*TRUSTED, *trusted) and not _is_known_class(name)]
     if refused:
         raise ModelFormatError(
             f"{file.name} holds what is not a class of scikit-learn: {refused}. If you know where the file comes "
@@ -97,11 +93,13 @@ def _read(file: Path, read: Callable[[], Any]) -> Any:
         raise ModelFormatError(f"{file} cannot be read: {error}") from None
 
 
-def _is_sklearn_class(name: str) -> bool:
+def _is_known_class(name: str) -> bool:
+    """Return whether a name is that of a class of scikit-learn or of one of our estimators."""
     module, _, attribute = name.rpartition(".")
-    if not module.startswith("sklearn."):
+    if not module.startswith(("sklearn.", "worstclass.")) or "__main__" in module:
         return False
     try:
-        return isinstance(getattr(importlib.import_module(module), attribute, None), type)
+        found = getattr(importlib.import_module(module), attribute, None)
     except ImportError:
         return False
+    return isinstance(found, type) and (module.startswith("sklearn.") or issubclass(found, BaseEstimator))
