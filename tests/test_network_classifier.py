@@ -563,7 +563,7 @@ def trained_with(loss, X, y, *, module=plain, batch_size=512, epochs=5, seed=1, 
     states = []
 
     def stop(done):
-        states.append(done.member.state)
+        states.append(done.snapshot().state)
         return Verdict.DONE if len(states) == epochs else Verdict.GO_ON
 
     training.train(np.ones(len(y)), stop, seed)

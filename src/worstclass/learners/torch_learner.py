@@ -22,7 +22,7 @@ from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ModelFormatError, ParameterError, UnknownNameError
 from worstclass.learners.base import BestEpoch, Epoch, Member, Stop, Trained, Training, WeakLearner
-from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
+from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs, as_inputs
 from worstclass.learners.torch_loop import State, TorchRuntime, WeightedRows, resolve_device, train_epochs
 from worstclass.losses import build_loss
 from worstclass.losses.base import Loss, PlainLoss, RowLossFunction
@@ -147,9 +147,7 @@ class TorchLearner(WeakLearner):
         with isolated_rng(seed):
             runtime = self.runtime(encoder, n_classes)
             runtime.predict(inputs.take(np.arange(min(2, len(inputs)))))
-        if isinstance(inputs, TensorInputs):
-            inputs = inputs.to(runtime.device)
-        return TorchTraining(self, encoder, inputs, y, runtime, _state_of(runtime.module))
+        return TorchTraining(self, encoder, inputs.to(runtime.device), y, runtime, _state_of(runtime.module))
 
     def new_state(self, row_shape: tuple[int, ...], n_classes: int, *, other_than: nn.Module) -> State:
         """Return the state of a newly built network, which must not be one that is in use."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedParameter
 
 from worstclass.exceptions import ModuleError
 
@@ -28,7 +27,6 @@ class CosineHead(nn.Module):
     Parameters
     ----------
     in_features, out_features : as of ``nn.Linear``.
-    device, dtype : those of the weights.
 
     Examples
     --------
@@ -39,25 +37,11 @@ class CosineHead(nn.Module):
     [[1.0, 0.0, -1.0]]
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = nn.Parameter(torch.empty(out_features, in_features, device=device, dtype=dtype))
-        self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        """Draw directions uniformly, as weights of length 1."""
-        nn.init.normal_(self.weight)
-        self.weight.copy_(_directions(self.weight))
+        self.weight = nn.Parameter(_directions(torch.randn(out_features, in_features)))  # uniform, of length 1
 
     def forward(self, features: Tensor) -> Tensor:
         """Return the cosines, shape (..., out_features); within [-1, 1] up to rounding."""
@@ -151,13 +135,7 @@ def with_cosine_head(module: nn.Module, n_classes: int) -> nn.Module:
     CosineHead(in_features=8, out_features=3)
     """
     head = find_head(module, n_classes)
-    if isinstance(head.weight, UninitializedParameter):
-        raise ModuleError(
-            f"The head {head} is lazy: its number of inputs is not known before the module is first called. Call the "
-            "module once, or use nn.Linear."
-        )
-    cosine = CosineHead(head.in_features, n_classes, device=head.weight.device, dtype=head.weight.dtype)
-    cosine.train(head.training)
+    cosine = CosineHead(head.in_features, n_classes).to(head.weight).train(head.training)
     if head is module:
         return cosine
     for path in [path for path, part in module.named_modules(remove_duplicate=False) if part is head]:
