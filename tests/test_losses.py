@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError, UnknownOptionError
 from worstclass.losses import build_loss, list_losses
-from worstclass.losses.base import REGISTERED, PlainLoss, register_loss
+from worstclass.losses.base import REGISTERED, PlainLoss
 from worstclass.losses.cross_entropy import CrossEntropy, Focal
 from worstclass.losses.influence_balanced import InfluenceBalanced
 from worstclass.losses.logit_adjustment import LDAM, ClassDependentTemperatures, LogitAdjustment, VectorScaling
@@ -706,7 +706,7 @@ def test_unknown_weighting_gets_a_suggestion():
 
 
 def test_a_weighting_that_is_neither_name_nor_rule_is_refused():
-    with pytest.raises(ParameterError, match=r"'weighting' parameter of build_loss must be one of.*WeightingRule.*Got \[1.0"):
+    with pytest.raises(ParameterError, match=r"'rule' parameter of Weighted must be a WeightingRule.*Got \[1.0"):
         build_loss("focal", weighting=[1.0, 2.0])
 
 
@@ -762,9 +762,8 @@ def test_a_class_without_rows_is_refused(name):
 
 
 def test_a_loss_is_registered_in_its_own_file():
-    @register_loss("of-this-test")
     @dataclass(frozen=True)
-    class OfThisTest(CrossEntropy):
+    class OfThisTest(CrossEntropy, name="of-this-test"):
         pass
 
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -19,6 +19,10 @@ from worstclass.exceptions import DataError, ParameterError
 
 #: from logits, shape (n, K), and class indices, shape (n,), to one loss a row, shape (n,)
 RowLossFunction = Callable[[Tensor, Tensor], Tensor]
+
+
+#: name -> loss
+REGISTERED: dict[str, type[Loss]] = {}
 
 
 class Criterion(ABC):
@@ -58,10 +62,15 @@ class Criterion(ABC):
 class Loss(ABC):
     """Options of a loss, a frozen dataclass; knows nothing of the data until bound.
 
-    Options named in ``at_least_0`` must be numbers of at least 0.
+    A subclass with a ``name`` (``class Focal(Loss, name="focal")``) is known to ``build_loss`` by it. Options named in
+    ``at_least_0`` must be numbers of at least 0.
     """
 
     at_least_0: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        if name is not None:
+            REGISTERED[name] = cls
 
     def __post_init__(self) -> None:
         for name in self.at_least_0:
@@ -77,22 +86,6 @@ class Loss(ABC):
         ----------
         class_counts : training rows of every class, at least 1 each; int64, shape (K,), on the device to be used.
         """
-
-
-#: name -> loss; filled by ``register_loss``
-REGISTERED: dict[str, type[Loss]] = {}
-
-LossClass = TypeVar("LossClass", bound=type[Loss])
-
-
-def register_loss(name: str) -> Callable[[LossClass], LossClass]:
-    """Class decorator: let ``build_loss`` know a loss by its name."""
-
-    def register(loss: LossClass) -> LossClass:
-        REGISTERED[name] = loss
-        return loss
-
-    return register
 
 
 @dataclass(frozen=True)

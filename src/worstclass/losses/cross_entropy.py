@@ -7,18 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from worstclass.losses.base import (
-    Criterion,
-    Loss,
-    PlainCriterion,
-    register_loss,
-    row_cross_entropy,
-)
+from worstclass.losses.base import Criterion, Loss, PlainCriterion, row_cross_entropy
 
 
-@register_loss("cross-entropy")
 @dataclass(frozen=True)
-class CrossEntropy(Loss):
+class CrossEntropy(Loss, name="cross-entropy"):
     """Minus the log-probability of the row's class.
 
     Examples
@@ -33,9 +26,8 @@ class CrossEntropy(Loss):
         return PlainCriterion(row_cross_entropy)
 
 
-@register_loss("focal")
 @dataclass(frozen=True)
-class Focal(Loss):
+class Focal(Loss, name="focal"):
     """``(1 - p)^gamma`` times the cross-entropy of each row, p the probability of the row's class.
 
     T.-Y. Lin, P. Goyal, R. Girshick, K. He, P. Dollár: "Focal Loss for Dense Object Detection", ICCV 2017; here for

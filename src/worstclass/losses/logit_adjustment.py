@@ -7,19 +7,11 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from worstclass._checks import check_positive
-from worstclass.losses.base import (
-    Criterion,
-    Loss,
-    PlainCriterion,
-    register_loss,
-    row_cross_entropy,
-    wide_counts,
-)
+from worstclass.losses.base import Criterion, Loss, PlainCriterion, row_cross_entropy, wide_counts
 
 
-@register_loss("vector-scaling")
 @dataclass(frozen=True)
-class VectorScaling(Loss):
+class VectorScaling(Loss, name="vector-scaling"):
     """Cross-entropy of ``logit_k * (n_k / n_max)^gamma + tau log(n_k / n)``; predictions use the logits as they are.
 
     G. R. Kini, O. Paraskevas, S. Oymak, C. Thrampoulidis: "Label-Imbalanced and Group-Sensitive Classification under
@@ -53,9 +45,8 @@ class VectorScaling(Loss):
         return PlainCriterion(lambda logits, y: row_cross_entropy(scale.to(logits) * logits + shift.to(logits), y))
 
 
-@register_loss("logit-adjustment")
 @dataclass(frozen=True)
-class LogitAdjustment(Loss):
+class LogitAdjustment(Loss, name="logit-adjustment"):
     """Cross-entropy of ``logit_k + tau log(n_k / n)``; predictions use the logits as they are.
 
     A. K. Menon, S. Jayasumana, A. S. Rawat, H. Jain, A. Veit, S. Kumar: "Long-tail learning via logit adjustment",
@@ -82,9 +73,8 @@ class LogitAdjustment(Loss):
         return VectorScaling(gamma=0.0, tau=self.tau).bind(class_counts)
 
 
-@register_loss("class-dependent-temperatures")
 @dataclass(frozen=True)
-class ClassDependentTemperatures(Loss):
+class ClassDependentTemperatures(Loss, name="class-dependent-temperatures"):
     """Cross-entropy of ``logit_k * (n_k / n_max)^gamma``; predictions use the logits as they are.
 
     H.-J. Ye, H.-Y. Chen, D.-C. Zhan, W.-L. Chao: "Identifying and Compensating for Feature Deviation in Imbalanced
@@ -111,9 +101,8 @@ class ClassDependentTemperatures(Loss):
         return VectorScaling(gamma=self.gamma, tau=0.0).bind(class_counts)
 
 
-@register_loss("ldam")
 @dataclass(frozen=True)
-class LDAM(Loss):
+class LDAM(Loss, name="ldam"):
     """Cross-entropy of ``scale * logit_k``, after a margin is taken off the logit of the row's class.
 
     K. Cao, C. Wei, A. Gaidon, N. Arechiga, T. Ma: "Learning Imbalanced Datasets with Label-Distribution-Aware Margin

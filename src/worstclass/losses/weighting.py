@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from worstclass._checks import check_choice, check_count, is_number
+from worstclass._checks import check_count, is_number
 from worstclass.exceptions import ParameterError
 from worstclass.losses.base import Criterion, Loss, require_kind, wide_counts
 
@@ -100,17 +100,6 @@ class Deferred(WeightingRule):
 
 #: name -> rule with its default options
 RULES: dict[str, type[WeightingRule]] = {"inverse-frequency": InverseFrequency, "effective-number": EffectiveNumber}
-
-
-def weighting_rule(weighting: str | WeightingRule) -> WeightingRule:
-    """Return a rule by its name; a rule is returned as it is."""
-    if isinstance(weighting, WeightingRule):
-        return weighting
-    if not isinstance(weighting, str):
-        allowed = f"one of {['none', *RULES]} or a WeightingRule"
-        raise ParameterError("weighting", "build_loss", allowed=allowed, got=weighting)
-    check_choice(weighting, "weighting", "build_loss", ["none", *RULES])
-    return RULES[weighting]()
 
 
 @dataclass(frozen=True)

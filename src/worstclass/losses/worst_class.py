@@ -10,21 +10,13 @@ from torch import Tensor
 
 from worstclass._checks import check_choice
 from worstclass.exceptions import ParameterError
-from worstclass.losses.base import (
-    Criterion,
-    Loss,
-    class_means,
-    register_loss,
-    row_cross_entropy,
-    wide_counts,
-)
+from worstclass.losses.base import Criterion, Loss, class_means, row_cross_entropy, wide_counts
 
 OVER = ("batch", "sample")
 
 
-@register_loss("naive")
 @dataclass(frozen=True)
-class Naive(Loss):
+class Naive(Loss, name="naive"):
     """The largest of the classes' mean cross-entropies: rows of the worst class carry it, the others nothing.
 
     The "Naive" method of Y. Saito, S. Matsuo, S. Uchida, D. Suehiro: "Bounding the Worst-class Error: A Boosting
@@ -83,9 +75,8 @@ class _WorstOfSample(Criterion):
         return losses * (target == self._worst) * self._factors.to(losses)[target]
 
 
-@register_loss("class-dro")
 @dataclass(frozen=True)
-class ClassDRO(Loss):
+class ClassDRO(Loss, name="class-dro"):
     """Group distributionally robust optimisation, the groups being the classes.
 
     S. Sagawa, P. W. Koh, T. B. Hashimoto, P. Liang: "Distributionally Robust Neural Networks for Group Shifts: On the
