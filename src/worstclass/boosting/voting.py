@@ -77,13 +77,9 @@ class MajorityVote(LearnerClassifier):
         """
         inputs = self._inputs(X)
         if not self.gives_probabilities:
-            raise ParameterError(
-                "learner",
-                f"{self._owner}.mean_proba",
-                allowed="a TorchLearner, or a scikit-learn classifier with predict_proba",
-                got=self.learner,
-                hint="predict_proba gives the shares of the votes, for any learner.",
-            )
+            allowed = "a TorchLearner, or a scikit-learn classifier with predict_proba"
+            hint = "predict_proba gives the shares of the votes, for any learner."
+            raise ParameterError("learner", f"{self._owner}.mean_proba", allowed=allowed, got=self.learner, hint=hint)
         shape = (len(inputs), len(self.classes_))
         total = np.zeros(shape)
         for member in self._voters:
@@ -180,9 +176,8 @@ class MajorityVote(LearnerClassifier):
         record, floors = self.history_[self.n_members_used_ - 1], self._floors(self.classes_)
         names = self.classes_.tolist()
         self.training_report_ = ClassReport.from_counts(record.training, names, floors)
-        self.validation_report_: ClassReport | None = None
-        if record.validation is not None:
-            self.validation_report_ = ClassReport.from_counts(record.validation, names, floors)
+        held = record.validation
+        self.validation_report_ = None if held is None else ClassReport.from_counts(held, names, floors)
 
     def _restored(self) -> None:
         self._report()

@@ -1,4 +1,4 @@
-"""Which pass of a network's training is kept: the one early-stopping rule of all single networks."""
+"""Which epoch of a network's training is kept: the one early-stopping rule of all single networks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ class EpochChoice:
         self,
         labels: Labels,
         validation: tuple[Inputs, Labels] | None,
-        *,
         select_on: str,
         max_epochs: int,
         patience: int | None,
@@ -107,22 +106,15 @@ class EpochChoice:
         return tuple(error(counts) for error in self._errors)
 
     def _record(self, done: Epoch) -> EpochRecord:
-        validation: dict[str, tuple[int, ...]] = {}
+        validation: tuple[tuple[int, ...], ...] = ()
         if self._validation is not None:
             inputs, labels = self._validation
-            validation = {
-                "val_correct": self._correct(done.ask(inputs), labels),
-                "val_totals": tuple(labels.totals.tolist()),
-            }
-        return EpochRecord(
-            member=self._member,
-            epoch=len(self.records) + 1,
-            seconds=self._time.seconds,
-            correct=self._correct(done.predictions, self._labels),
-            class_totals=tuple(self._labels.totals.tolist()),
-            **validation,
-        )
+            validation = self._counts(done.ask(inputs), labels)
+        counts = self._counts(done.predictions, self._labels)
+        return EpochRecord(self._member, len(self.records) + 1, self._time.seconds, *counts, *validation)
 
     @staticmethod
-    def _correct(predictions: IntArray, labels: Labels) -> tuple[int, ...]:
-        return tuple(count_correct(labels.index, predictions, labels.n_classes).tolist())
+    def _counts(predictions: IntArray, labels: Labels) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the rows that are right, and all, by class."""
+        correct = count_correct(labels.index, predictions, labels.n_classes)
+        return tuple(correct.tolist()), tuple(labels.totals.tolist())
