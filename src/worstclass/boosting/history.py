@@ -90,28 +90,21 @@ class UnmetEdge:
     blocking: tuple[Shortfall, ...]
     budget_spent: bool = False
 
+    @property
+    def kept(self) -> str:
+        """Say which members the fit keeps."""
+        return f"The {self.round - 1} finished rounds are kept." if self.round > 1 else "Its member is kept as it is."
+
     def __str__(self) -> str:
         why = f"best edge {self.best_edge:.4f}, needed {self.needed_edge:.4f}, after {self.epochs} epochs"
         if not self.epochs:
             why = "the network returned NaN or infinite logits"
-        kept = f"The {self.round - 1} finished rounds are kept." if self.round > 1 else "Its member is kept as it is."
-        lower = "Lower theta for the blocking classes, give" if self.blocking else "Give"
-        parts = [
-            f"Round {self.round} could not reach its edge: {why}.",
-            *self._blocking_sentence(),
-            kept,
-            f"{lower} the learner more capacity or epochs, or lower gamma.",
-        ]
-        return " ".join(parts)
-
-    def _blocking_sentence(self) -> list[str]:
-        if not self.blocking:
-            return []
-        named = ", ".join(
-            f"{row.label!r} (error {row.error:.1%}, allowed {1 - row.floor:.1%})" for row in self.blocking[:MOST_NAMED]
-        )
-        more = f" and {len(self.blocking) - MOST_NAMED} more" if len(self.blocking) > MOST_NAMED else ""
-        return [f"Classes below their floor: {named}{more}."]
+        named = [f"{row.label!r} (error {row.error:.1%}, allowed {1 - row.floor:.1%})" for row in self.blocking]
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        below = f" Classes below their floor: {', '.join(named[:MOST_NAMED])}{more}." if named else ""
+        lower = "Lower theta for the blocking classes, give" if named else "Give"
+        what_to_do = f"{lower} the learner more capacity or epochs, or lower gamma."
+        return f"Round {self.round} could not reach its edge: {why}.{below} {self.kept} {what_to_do}"
 
 
 def best_prefix(history: Sequence[RoundRecord], select_on: str = "worst") -> int:

@@ -148,8 +148,7 @@ class MajorityVote(LearnerClassifier):
             seeds=seeds,
             meter=Meter(self.max_epochs, self.max_seconds),
             validation=self._validation(training.encoder, labels, X_val, y_val),
-            on_epoch_end=(lambda info: self._tell("on_epoch_end", info)) if self.callbacks else None,
-            on_round_end=lambda record: self._tell("on_round_end", record),
+            tell=self._tell,
         )
 
     def _plan(self, labels: Labels) -> FitPlan:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
 
 from worstclass._typing import FloatArray, IntArray
+from worstclass.exceptions import DataError
 
 
 class Verdict(enum.Enum):
@@ -123,6 +125,17 @@ class WeakLearner(BaseEstimator, ABC):
     @abstractmethod
     def check_X(self, X: Any) -> Any:
         """Return X in a form this learner can read, or raise an error that says what is wrong with it."""
+
+    def _checked(self, X: Any, **options: Any) -> Any:
+        """Return an array or sparse matrix that scikit-learn's ``check_array`` finds fit; a data frame as it is."""
+        if hasattr(X, "iloc"):
+            if len(X) == 0:
+                raise DataError("X must have at least one row. Got a data frame with 0 sample(s).")
+            return X
+        try:
+            return check_array(X, estimator="WorstClassBooster", input_name="X", **options)
+        except ValueError as error:
+            raise DataError(str(error)) from None
 
     @abstractmethod
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> Training:

@@ -12,12 +12,12 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing as rows_of
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from worstclass._checks import suggests_options
 from worstclass._typing import FloatArray, IntArray
-from worstclass.exceptions import DataError, ParameterError
+from worstclass.exceptions import ParameterError
 from worstclass.learners.base import BestEpoch, Encoder, Epoch, Inputs, Member, Stop, Trained, Training, WeakLearner
 from worstclass.learners.binning import QuantileGrid
 from worstclass.learners.capacity import CapacityRule, capacity_rule, growing_fits
@@ -69,23 +69,12 @@ class SklearnLearner(WeakLearner):
     def check_X(self, X: Any) -> Any:
         """Check arrays and sparse matrices; leave data frames to the classifier, which knows its columns."""
         self._check_estimator()
-        if hasattr(X, "iloc"):
-            if len(X) == 0:
-                raise DataError("X must have at least one row. Got a data frame with 0 sample(s).")
-            return X
         tags = get_tags(_first_step(self.estimator)).input_tags
-        try:
-            return check_array(
-                X,
-                accept_sparse=["csr", "csc"] if tags.sparse else False,
-                dtype=None if isinstance(self.estimator, Pipeline) else "numeric",
-                ensure_all_finite="allow-nan" if tags.allow_nan else True,
-                allow_nd=isinstance(self.estimator, Pipeline),
-                estimator="WorstClassBooster",
-                input_name="X",
-            )
-        except ValueError as error:
-            raise DataError(str(error)) from None
+        is_pipeline, finite = isinstance(self.estimator, Pipeline), "allow-nan" if tags.allow_nan else True
+        options = {"dtype": None, "allow_nd": True} if is_pipeline else {"dtype": "numeric"}
+        return self._checked(
+            X, accept_sparse=["csr", "csc"] if tags.sparse else False, ensure_all_finite=finite, **options
+        )
 
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> SklearnTraining:
         """Fit the steps before the classifier, and find out how it is weighted and grown."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.utils import check_array
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
@@ -85,6 +84,8 @@ class TorchLearner(WeakLearner):
     >>> booster = WorstClassBooster(TorchLearner(network, lr=0.01), theta=0.8)
     """
 
+    gives_probabilities = True
+
     def __init__(
         self,
         module: str | Callable[..., nn.Module],
@@ -118,22 +119,13 @@ class TorchLearner(WeakLearner):
         self.num_workers = num_workers
         self.device = device
 
-    @property
-    def gives_probabilities(self) -> bool:
-        """Members have the softmax of their logits."""
-        return True
-
     def check_X(self, X: Any) -> Any:
         """Check an array or a tensor; data frames are checked when they are encoded, data sets when they are read."""
-        if is_map_dataset(X) or hasattr(X, "iloc"):
+        if is_map_dataset(X):
             if len(X) == 0:
-                raise DataError(f"X must have at least one row. Got a {type(X).__name__} with 0 sample(s).")
+                raise DataError("X must have at least one row. Got a data set with 0 sample(s).")
             return X
-        try:
-            values = _as_array(X) if isinstance(X, Tensor) else X
-            checked = check_array(values, allow_nd=True, estimator="WorstClassBooster", input_name="X")
-        except ValueError as error:
-            raise DataError(str(error)) from None
+        checked = self._checked(_as_array(X) if isinstance(X, Tensor) else X, allow_nd=True)
         return X if isinstance(X, Tensor) else checked
 
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> TorchTraining:

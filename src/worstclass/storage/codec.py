@@ -36,20 +36,13 @@ from sklearn.base import BaseEstimator, clone
 from worstclass._state import Stateful
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.learners.base import Member, WeakLearner
-from worstclass.storage.files import (
-    StoredWeights,
-    read_json,
-    read_sklearn,
-    read_tensors,
-    require_file,
-    write_json,
-    write_sklearn,
-    write_tensors,
-)
+from worstclass.storage import files
 from worstclass.storage.kinds import class_named, is_record, is_unfitted, name_of
 
 #: numeric arrays of more entries go to a file; smaller ones are easier to read in JSON
 MOST_INLINE = 100
+#: weights that were read from one file while they are written to another
+Moved = list[tuple[files.StoredWeights, Path]]
 ARRAYS, HISTORY = "arrays.safetensors", "history.json"
 
 
@@ -78,10 +71,9 @@ class Writer:
     write_model : writes a fitted estimator to a folder of its own, and returns the ``moved`` of its writer.
     """
 
-    def __init__(self, folder: Path, write_model: Callable[[Any, Path], list[tuple[StoredWeights, Path]]]) -> None:
+    def __init__(self, folder: Path, write_model: Callable[[Any, Path], Moved]) -> None:
         self.folder = folder
-        #: weights that were read from one file while they are written to another
-        self.moved: list[tuple[StoredWeights, Path]] = []
+        self.moved: Moved = []
         self._write_model = write_model
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._n_objects = 0
@@ -95,7 +87,7 @@ class Writer:
             if name == "estimator_":
                 state[name] = self._model(value, "inner")
             elif name == "history_":
-                write_json(self.folder / HISTORY, self.encode(value, name), indent=None)
+                files.write_json(self.folder / HISTORY, self.encode(value, name), indent=None)
                 state[name] = {"$history": True}
             else:
                 state[name] = self.encode(value, f"state.{name}")
@@ -114,7 +106,7 @@ class Writer:
     def close(self) -> None:
         """Write the arrays that were collected."""
         if self._arrays:
-            write_tensors(self._arrays, self.folder / ARRAYS, "numpy")
+            files.write_tensors(self._arrays, self.folder / ARRAYS, "numpy")
 
     def encode(self, value: Any, where: str) -> Any:
         """Return a value for JSON; ``where`` names it in errors."""
@@ -156,7 +148,7 @@ class Writer:
         if _is_sklearn(value):
             self._n_objects += 1
             unfitted = clone(value) if self._in_params and isinstance(value, BaseEstimator) else value
-            write_sklearn(unfitted, numbered(self.folder, "objects", self._n_objects, ".skops"))
+            files.write_sklearn(unfitted, object_file(self.folder, self._n_objects))
             return {"$sklearn": self._n_objects}
         return self._not_storable(value, where)
 
@@ -176,8 +168,8 @@ class Writer:
         suffix = "safetensors" if isinstance(members[0].state, dict) else "skops"
         for number, member in enumerate(members, start=1):
             file = numbered(self.folder, "members", number, f".{suffix}")
-            (write_sklearn if suffix == "skops" else write_tensors)(member.state, file)
-            if isinstance(source := getattr(member, "weights", None), StoredWeights):
+            (files.write_sklearn if suffix == "skops" else files.write_tensors)(member.state, file)
+            if isinstance(source := getattr(member, "weights", None), files.StoredWeights):
                 self.moved.append((source, file))
         return {"$members": len(members), "suffix": suffix}
 
@@ -248,13 +240,13 @@ class Reader:
             raise ModelFormatError(f"The model file has members of an unknown kind, {suffix!r}.")
         file = numbered(self.folder, "members", number, f".{suffix}")
         if suffix == "skops":
-            return read_sklearn(file, self.trusted)
-        require_file(file)
-        return read_tensors(file) if self.keep_in_memory else StoredWeights(file.resolve())
+            return files.read_sklearn(file, self.trusted)
+        files.require_file(file)
+        return files.read_tensors(file) if self.keep_in_memory else files.StoredWeights(file.resolve())
 
     @cached_property
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return read_tensors(self.folder / ARRAYS, "numpy")
+        return files.read_tensors(self.folder / ARRAYS, "numpy")
 
 
 #: tag -> value, from the reader, what stands under the tag, and the whole object
@@ -267,16 +259,23 @@ DECODERS: dict[str, Callable[[Reader, Any, Any], Any]] = {
     "$tensor": lambda reader, array, _: importlib.import_module("torch").from_numpy(reader.decode(array)),
     "$record": lambda reader, name, value: class_named(name, is_record)(**reader.decode(value["fields"])),
     "$estimator": Reader.estimator,
-    "$sklearn": lambda reader, n, _: read_sklearn(numbered(reader.folder, "objects", n, ".skops"), reader.trusted),
+    "$sklearn": lambda reader, n, _: files.read_sklearn(
+        numbered(reader.folder, "objects", n, ".skops"), reader.trusted
+    ),
     "$model": lambda reader, name, _: reader.read_model(model_folder(reader.folder, name)),
     "$members": lambda reader, n, value: [reader.member(k, value["suffix"]) for k in range(1, int(n) + 1)],
-    "$history": lambda reader, _, __: reader.decode(read_json(reader.folder / HISTORY)),
+    "$history": lambda reader, _, __: reader.decode(files.read_json(reader.folder / HISTORY)),
 }
 
 
 def numbered(folder: Path, kind: str, number: Any, suffix: str = "") -> Path:
     """Return a side file or folder of a model by its number, such as ``members/0001.skops``."""
     return folder / kind / f"{int(number):04d}{suffix}"
+
+
+def object_file(folder: Path, number: Any) -> Path:
+    """Return the file of a scikit-learn object that is part of a model."""
+    return numbered(folder, "objects", number, ".skops")
 
 
 def model_folder(folder: Path, name: str | int) -> Path:

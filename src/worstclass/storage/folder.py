@@ -34,8 +34,8 @@ from worstclass._state import Stateful
 from worstclass._version import __version__
 from worstclass.exceptions import ModelFormatError, ParameterError, WorstClassError
 from worstclass.learners.base import WeakLearner
-from worstclass.storage.codec import ARRAYS, HISTORY, Reader, Writer
-from worstclass.storage.files import StoredWeights, read_json, read_sklearn, write_json, write_sklearn
+from worstclass.storage.codec import ARRAYS, HISTORY, Moved, Reader, Writer
+from worstclass.storage.files import read_json, read_sklearn, write_json, write_sklearn
 from worstclass.storage.kinds import class_named, is_estimator, name_of
 
 FORMAT = "worstclass-model"
@@ -125,7 +125,7 @@ def results_folder(path: str | Path) -> Path:
     return Path(path) / RESULTS
 
 
-def _write(model: Any, folder: Path) -> list[tuple[StoredWeights, Path]]:
+def _write(model: Any, folder: Path) -> Moved:
     """Write one model, and those inside it; return the weights that were read from other files meanwhile."""
     _require_fitted(model)
     folder.mkdir(parents=True)
