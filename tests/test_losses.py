@@ -17,16 +17,13 @@ from torch.nn.functional import cross_entropy, normalize
 
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError, UnknownOptionError
 from worstclass.losses import build_loss, list_losses
-from worstclass.losses.base import REGISTERED, PlainLoss, register_loss
-from worstclass.losses.class_dro import ClassDRO
-from worstclass.losses.cross_entropy import CrossEntropy
-from worstclass.losses.focal import Focal
+from worstclass.losses.base import REGISTERED, PlainLoss
+from worstclass.losses.cross_entropy import CrossEntropy, Focal
 from worstclass.losses.influence_balanced import InfluenceBalanced
-from worstclass.losses.ldam import LDAM
-from worstclass.losses.logit_adjustment import ClassDependentTemperatures, LogitAdjustment, VectorScaling
-from worstclass.losses.naive import Naive
+from worstclass.losses.logit_adjustment import LDAM, ClassDependentTemperatures, LogitAdjustment, VectorScaling
 from worstclass.losses.weighting import RULES as RULES_BY_NAME
-from worstclass.losses.weighting import Deferred, EffectiveNumber, InverseFrequency, NoWeighting, Weighted
+from worstclass.losses.weighting import Deferred, EffectiveNumber, InverseFrequency, Weighted
+from worstclass.losses.worst_class import ClassDRO, Naive
 
 # Rows that pen and paper can do. The odds of the classes are 2 : 1 : 5, again 2 : 1 : 5, and 1 : 3 : 1.
 LOGITS = torch.tensor([[log(2), 0, log(5)], [log(2), 0, log(5)], [0, log(3), 0]], dtype=torch.float64)
@@ -52,7 +49,6 @@ ONE_OF_EACH = {
     "plain": PlainLoss(lambda logits, target: cross_entropy(logits, target, reduction="none")),
 }
 RULES = {
-    "none": NoWeighting(),
     "inverse-frequency": InverseFrequency(),
     "effective-number": EffectiveNumber(0.9),
     "deferred-past": Deferred(EffectiveNumber(0.9), after=0),
@@ -217,7 +213,6 @@ def test_class_balanced():
         (CrossEntropy(), VectorScaling(0.0, 0.0)),
         (CrossEntropy(), LDAM(max_margin=0.0, scale=1.0)),
         (CrossEntropy(), Weighted(CrossEntropy(), EffectiveNumber(0.0))),
-        (CrossEntropy(), Weighted(CrossEntropy(), NoWeighting())),
         (CrossEntropy(), Weighted(CrossEntropy(), Deferred(InverseFrequency(), after=1))),
         (CrossEntropy(), InfluenceBalanced(after=1)),
         (CrossEntropy(), PlainLoss(lambda logits, target: -logits.log_softmax(1)[torch.arange(len(logits)), target])),
@@ -248,7 +243,7 @@ def test_class_dro_that_does_not_move_is_the_mean_of_the_class_means():
 
 
 def weights_of(rule, counts, number=1):
-    return rule.bind(torch.tensor(counts))(number)
+    return rule.weights(torch.tensor(counts), number)
 
 
 @every_rule
@@ -597,7 +592,7 @@ def test_influence_balancing_begins_the_passes_of_its_base():
 @pytest.mark.parametrize("after", [0, 10])
 def test_influence_balancing_without_features_says_what_it_needs(features, shown, after):
     with pytest.raises(
-        ParameterError, match=rf"'features' parameter of InfluenceBalanced.*\(3, d\).*Got {shown} instead.*HeadInput"
+        ParameterError, match=rf"'features' parameter of InfluenceBalanced.*\(3, d\).*Got {shown} instead.*head_inputs"
     ):
         bound(InfluenceBalanced(after=after), COUNTS)(LOGITS, TARGET, features)
 
@@ -648,7 +643,7 @@ def test_the_names():
         "naive",
         "vector-scaling",
     ]
-    assert list(RULES_BY_NAME) == ["none", "inverse-frequency", "effective-number"]
+    assert list(RULES_BY_NAME) == ["inverse-frequency", "effective-number"]
 
 
 @pytest.mark.parametrize(
@@ -711,7 +706,7 @@ def test_unknown_weighting_gets_a_suggestion():
 
 
 def test_a_weighting_that_is_neither_name_nor_rule_is_refused():
-    with pytest.raises(ParameterError, match=r"'weighting' parameter of build_loss must be one of.*a WeightingRule"):
+    with pytest.raises(ParameterError, match=r"'rule' parameter of Weighted must be a WeightingRule.*Got \[1.0"):
         build_loss("focal", weighting=[1.0, 2.0])
 
 
@@ -739,10 +734,15 @@ NOT_AT_LEAST_0 = [-0.1, math.nan, math.inf, "1", None, True]
         (InfluenceBalanced, "after", "a whole number from 0 on", [-1, 1.0, True, None]),
         (InfluenceBalanced, "class_factor", "True or False", [None, 1, "no"]),
         (EffectiveNumber, "beta", r"a number in \[0, 1\)", [1, 1.5, *NOT_AT_LEAST_0]),
-        (lambda **options: Deferred(**{"rule": NoWeighting(), **options}, after=1), "rule", "a WeightingRule", [None]),
-        (lambda **options: Deferred(NoWeighting(), **options), "after", "a whole number from 0 on", [-1, 0.5]),
+        (
+            lambda **options: Deferred(**{"rule": InverseFrequency(), **options}, after=1),
+            "rule",
+            "a WeightingRule",
+            [None],
+        ),
+        (lambda **options: Deferred(InverseFrequency(), **options), "after", "a whole number from 0 on", [-1, 0.5]),
         (lambda **options: Weighted(CrossEntropy(), **options), "rule", "a WeightingRule", ["none", None]),
-        (lambda **options: Weighted(rule=NoWeighting(), **options), "loss", "a Loss", ["focal", None]),
+        (lambda **options: Weighted(rule=InverseFrequency(), **options), "loss", "a Loss", ["focal", None]),
         (PlainLoss, "function", "a callable", [None, "focal"]),
     ],
 )
@@ -762,9 +762,8 @@ def test_a_class_without_rows_is_refused(name):
 
 
 def test_a_loss_is_registered_in_its_own_file():
-    @register_loss("of-this-test")
     @dataclass(frozen=True)
-    class OfThisTest(CrossEntropy):
+    class OfThisTest(CrossEntropy, name="of-this-test"):
         pass
 
     try:

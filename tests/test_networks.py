@@ -10,7 +10,7 @@ from torch import nn
 
 from worstclass.exceptions import ParameterError, UnknownNameError, UnknownOptionError
 from worstclass.networks import build_network, list_networks
-from worstclass.networks.heads import HeadInput, find_head, with_cosine_head
+from worstclass.networks.heads import find_head, head_inputs, with_cosine_head
 from worstclass.networks.resnets import BasicBlock, ZeroPaddedShortcut, projection_shortcut
 
 OF_IMAGES = [name for name in list_networks() if name != "mlp"]
@@ -264,9 +264,9 @@ def test_the_head_is_found_read_and_replaced(name):
     network, images = build(name, (3, 16, 16), n_classes=5).eval(), pictures()
     head = find_head(network, 5)
     assert isinstance(head, nn.Linear)
-    with HeadInput(network, 5) as head_input, torch.no_grad():
+    with head_inputs(network, 5) as read_features, torch.no_grad():
         logits = network(images)
-        torch.testing.assert_close(head(head_input.features()), logits)
+        torch.testing.assert_close(head(read_features()), logits)
     if name in RESIDUAL:
         assert head is network.head
     assert with_cosine_head(network, 5)(images).abs().max() <= 1 + 1e-5

@@ -249,7 +249,7 @@ def test_a_class_or_a_regressor_or_an_unknown_knob_is_refused(blobs):
     X, y = blobs
     with pytest.raises(ParameterError, match="Pass an instance"):
         WorstClassBooster(SklearnLearner(DecisionTreeClassifier), theta=0.5).fit(X, y)
-    with pytest.raises(ParameterError, match="must be a classifier"):
+    with pytest.raises(ParameterError, match="must be a scikit-learn classifier"):
         WorstClassBooster(SklearnLearner(Ridge()), theta=0.5).fit(X, y)
     with pytest.raises(UnknownNameError, match="Did you mean 'max_depth'"):
         WorstClassBooster(SklearnLearner(DecisionTreeClassifier(), grow="max_dept"), theta=0.5).fit(X, y)

@@ -22,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
-from worstclass.losses.weighted import Weighted
 
 from worstclass import (
     AbstainingClassifier,
@@ -37,9 +36,9 @@ from worstclass.boosting.oco import InstanceBooster
 from worstclass.data.augmentation import Compose, HorizontalFlip, RandomCrop
 from worstclass.ensembles.networks import DeepEnsemble, NetworkClassifier
 from worstclass.exceptions import ModelFormatError, ParameterError
-from worstclass.losses.focal import Focal
+from worstclass.losses.cross_entropy import Focal
 from worstclass.losses.influence_balanced import InfluenceBalanced
-from worstclass.losses.weighting import Deferred, EffectiveNumber
+from worstclass.losses.weighting import Deferred, EffectiveNumber, Weighted
 from worstclass.storage import results_folder
 from worstclass.storage.codec import NotStored
 
@@ -72,7 +71,7 @@ ESTIMATORS = {
     "booster of pipelines": WorstClassBooster(PIPELINE, Fraction(1, 3), **ROUNDS),
     "instance booster": InstanceBooster(MLP, **ROUNDS),
     "network": NetworkClassifier(MLP, max_epochs=30, random_state=0),
-    "networks": DeepEnsemble(MLP, n_members=2, max_epochs=40, random_state=0),
+    "networks": DeepEnsemble(MLP, n_estimators=2, max_epochs=40, random_state=0),
     "scikit-learn": LogisticRegression(),
     "pipeline": PIPELINE,
 }
@@ -215,7 +214,7 @@ def test_labels_and_floors_by_label_keep_their_type(name, blobs, tmp_path):
     X, codes = blobs[0], np.unique(blobs[1], return_inverse=True)[1]
     y = labels[np.minimum(codes, len(labels) - 1)]
     model = fit(DecisionTreeClassifier(), X, y, theta={label: 0.5 + k / 10 for k, label in enumerate(labels)})
-    wrapped = WorstClassOffsets(model, dict.fromkeys(labels, 0.999), cv="prefit").fit(X[:60], y[:60])
+    wrapped = WorstClassOffsets(model, dict.fromkeys(labels, 0.999), cv="prefit").fit(X[:60] + 0.01, y[:60])
     again = load_model(save_model(wrapped, tmp_path))
     assert again.predict(X).dtype == wrapped.predict(X).dtype
     np.testing.assert_array_equal(again.predict(X), wrapped.predict(X))
@@ -452,3 +451,25 @@ def test_threads_may_predict_at_the_same_time(blobs, tmp_path):
     with ThreadPoolExecutor(4) as pool:
         for answers in pool.map(lambda _: model.predict(many), range(12)):
             np.testing.assert_array_equal(answers, expected)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        NetworkClassifier(MLP, max_epochs=5, random_state=0),
+        DeepEnsemble(MLP, n_estimators=2, max_epochs=6, random_state=0),
+        WorstClassBooster(MLP, 0.5, extend=False, **ROUNDS),
+        InstanceBooster(MLP, **ROUNDS),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_networks_on_a_data_frame_with_text_and_missing_values(model, tmp_path):
+    frame = frame_of(TRAINING[0])
+    frame.loc[3, "x"] = np.nan
+    frame.loc[5, "side"] = None
+    model = clone(model).fit(frame, TRAINING[1])
+    again = load_model(save_model(model, tmp_path))
+    fresh = frame_of(FRESH[0])
+    fresh.loc[0, "side"], fresh.loc[1, "side"], fresh.loc[2, "y"] = "unknown", None, np.nan
+    np.testing.assert_array_equal(again.predict_proba(fresh), model.predict_proba(fresh))
+    assert again.encoder_.table.categories_ == model.encoder_.table.categories_

@@ -25,7 +25,6 @@ from worstclass.exceptions import (
 from worstclass.learners import torch_inputs
 from worstclass.learners.base import Verdict
 from worstclass.learners.torch_inputs import EpochSampler
-from worstclass.learners.torch_loop import _answers_alike_in_both_modes
 
 
 def small(input_shape, n_classes):
@@ -203,28 +202,6 @@ class TestDatasets:
 
 
 class TestEvaluation:
-    def test_reusing_the_forward_pass_gives_the_answers_of_a_separate_evaluation(self, blobs):
-        class Opaque(nn.Module):  # not on the list of modules that answer alike in both modes
-            def __init__(self, input_shape, n_classes):
-                super().__init__()
-                self.inner = small(input_shape, n_classes)
-
-            def forward(self, x):
-                return self.inner(x)
-
-        X, y = blobs
-        codes = np.unique(y, return_inverse=True)[1]
-        runs = []
-        for module in (small, Opaque):
-            training = learner(module, batch_size=512).bind(X, codes, 3, seed=0)
-            runs.append(train_for(training, 30))
-        (reused, seen), (separate, seen_separate) = runs
-        assert _answers_alike_in_both_modes(small((2,), 3))
-        assert not _answers_alike_in_both_modes(Opaque((2,), 3))
-        np.testing.assert_array_equal(seen, seen_separate)
-        for ours, theirs in zip(reused.member.state.values(), separate.member.state.values(), strict=True):
-            assert torch.equal(ours, theirs)
-
     def test_answers_are_those_of_evaluation_mode(self, blobs):
         X, y = blobs
         codes = np.unique(y, return_inverse=True)[1]

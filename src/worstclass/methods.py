@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from worstclass._checks import require_known_options
+from worstclass._checks import check_count, check_positive, require_known_options
 from worstclass.exceptions import ParameterError, UnknownNameError
 
 #: epochs of a single network by default: those of the authors
@@ -137,11 +137,10 @@ def build_method(
     >>> model.learner.loss
     Focal(gamma=2.0)
     """
-    from worstclass.learners.budget import check_limits
-
     method = find_method(name)
     build = _METHODS[name][1]
-    check_limits(max_epochs, max_seconds, owner=f"build_method({name!r})", epochs_name="max_epochs")
+    check_count(max_epochs, "max_epochs", f"build_method({name!r})", words=(None,))
+    check_positive(max_seconds, "max_seconds", f"build_method({name!r})", words=(None,))
     require_known_options(options, list(method.options), owner=f"The method {name!r}")
     if method.needs_theta and theta is None:
         raise ParameterError("theta", f"build_method({name!r})", allowed="given: the accuracy floor(s)", got=None)

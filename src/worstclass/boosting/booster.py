@@ -10,19 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from worstclass._checks import check_choice, is_count, suggests_options
-from worstclass._typing import BoolArray, FloatArray, IntArray
+from worstclass._typing import FloatArray, IntArray
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.extension import VoteDrivenWeights, mending
+from worstclass.boosting.extension import mending, vote_driven
 from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.history import UnmetEdge
 from worstclass.boosting.rounds import BoostingRun, EdgeOf, Round
 from worstclass.boosting.voting import MajorityVote
 from worstclass.data.labels import Labels
-from worstclass.exceptions import (
-    ParameterError,
-    UnmetBoundWarning,
-    WeakLearningError,
-)
+from worstclass.exceptions import ParameterError, UnmetBoundWarning, WeakLearningError
 from worstclass.floors import Floors
 from worstclass.metrics import Shortfall
 
@@ -83,8 +79,7 @@ class WorstClassBooster(MajorityVote):
     validation_report_ : the same on the validation rows; None where none were given.
     theta_ : the floor of each class.
     gamma_, n_rounds_, eta_ : the values used.
-    row_hashes_ : fingerprints of the training and validation rows, so that ``certify`` refuses them; None where rows
-        have none.
+    seen_rows_ : fingerprints of the training and validation rows, so that ``certify`` refuses them.
     n_epochs_ : epochs over the training sample, in all rounds together.
     unmet_edge_ : the ``UnmetEdge`` of the round that ended boosting early: its edge, and the classes that blocked
         it; None where every round reached its edge.
@@ -182,12 +177,12 @@ class WorstClassBooster(MajorityVote):
 
     def _extend(self, run: BoostingRun) -> None:
         """Add rounds after T, driven by the classes that the vote misses, until the bound holds."""
-        driven = VoteDrivenWeights.start(run.labels.n_classes)
+        log_weights = np.zeros(run.labels.n_classes)
         for _ in range(run.plan.max_extra_rounds):
             if not run.missed.any():
                 return
-            driven = driven.update(run.missed, run.plan.eta)
-            w = driven.weights
+            log_weights = vote_driven(log_weights, run.missed, run.plan.eta)
+            w = np.exp(log_weights) / np.exp(log_weights).sum()
             row_weight, to_mend = mending(run, self._row_weight(run, w))
             h = run.weak_learn(row_weight, edge_under(w), "extend", to_mend)
             if h is None or not h.reached:
@@ -238,15 +233,10 @@ class WorstClassBooster(MajorityVote):
         check_choice(self.weighting, "weighting", OWNER, ROW_WEIGHTS)
         check_choice(self.on_unmet_edge, "on_unmet_edge", OWNER, ON_UNMET_EDGE)
         if not isinstance(self.extend, bool) and not is_count(self.extend, least=0):
-            raise ParameterError(
-                "extend", OWNER, allowed="True, False or how many rounds may be added", got=self.extend
-            )
+            allowed = "True, False or how many rounds may be added"
+            raise ParameterError("extend", OWNER, allowed=allowed, got=self.extend)
 
 
 def edge_under(w: FloatArray) -> EdgeOf:
     """Return the edge w . r as a function of a member's answers: r_k says whether it meets the floor of class k."""
-
-    def edge_of(_: IntArray, feedback: BoolArray) -> float:
-        return edge(w, feedback)
-
-    return edge_of
+    return lambda _, feedback: edge(w, feedback)

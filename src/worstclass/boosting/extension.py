@@ -34,39 +34,21 @@ SPARE = 0.1
 ENOUGH = 0.8
 
 
-@dataclass(frozen=True, eq=False)
-class VoteDrivenWeights:
-    """Class weights that follow what the vote misses.
+def vote_driven(log_weights: FloatArray, missed: BoolArray, eta: float) -> FloatArray:
+    """Return log-weights of the classes after a look at which of them the vote misses.
+
+    A missed class gains ``eta``, Hedge's own rate, and every class forgets the share ``eta / LIMIT``.
 
     Examples
     --------
-    >>> state = VoteDrivenWeights.start(4)
+    >>> log_weights = np.zeros(4)
     >>> for _ in range(100):
-    ...     state = state.update(np.array([True, False, False, False]), eta=0.2)
-    >>> state.weights.round(3)  # e^2 to 1
-    array([0.711, 0.096, 0.096, 0.096])
+    ...     log_weights = vote_driven(log_weights, np.array([True, False, False, False]), eta=0.2)
+    >>> log_weights.round(3)
+    array([2., 0., 0., 0.])
     """
-
-    log_weights: FloatArray
-
-    @classmethod
-    def start(cls, n_classes: int) -> VoteDrivenWeights:
-        """Uniform weights."""
-        return cls(np.zeros(n_classes))
-
-    def update(self, missed: BoolArray, eta: float) -> VoteDrivenWeights:
-        """Return the state after a look at which classes the vote misses.
-
-        A missed class gains ``eta``, Hedge's own rate, and every class forgets the share ``eta / LIMIT``.
-        """
-        gain = min(eta, LIMIT)
-        return VoteDrivenWeights((1 - gain / LIMIT) * self.log_weights + gain * missed)
-
-    @property
-    def weights(self) -> FloatArray:
-        """The distribution over classes."""
-        scaled = np.exp(self.log_weights)
-        return np.asarray(scaled / scaled.sum(), dtype=np.float64)
+    gain = min(eta, LIMIT)
+    return np.asarray((1 - gain / LIMIT) * log_weights + gain * missed)
 
 
 @dataclass(frozen=True, eq=False)

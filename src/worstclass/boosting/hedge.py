@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._checks import is_number
 from worstclass._typing import BoolArray, FloatArray
 from worstclass.exceptions import ParameterError
 
@@ -34,13 +35,8 @@ def gamma_from_p(p: float, n_classes: int) -> float:
     # a hair is added before the floor because 0.7 * 10 is 6.999999999999999 in binary
     gamma = math.floor(p * n_classes + 1e-9) / n_classes - 0.5 - EPSILON
     if gamma <= 0:
-        raise ParameterError(
-            "p",
-            "gamma_from_p",
-            allowed=f"large enough that floor(p K) / K > 1/2 for K = {n_classes}",
-            got=p,
-            hint=_attainable_hint(n_classes),
-        )
+        allowed = f"large enough that floor(p K) / K > 1/2 for K = {n_classes}"
+        raise ParameterError("p", "gamma_from_p", allowed=allowed, got=p, hint=_attainable_hint(n_classes))
     return gamma
 
 
@@ -65,15 +61,9 @@ def resolve_gamma(gamma: float | str, n_classes: int, *, owner: str = "WorstClas
     if isinstance(gamma, str) and gamma == "auto":
         floor = math.floor(DEFAULT_P * n_classes + 1e-9) / n_classes
         return gamma_from_p(DEFAULT_P, n_classes) if floor > 0.5 else attainable_gammas(n_classes)[0]
-    is_number = isinstance(gamma, float | int | np.number) and not isinstance(gamma, bool)
-    if not is_number or not 0 < float(gamma) <= 0.5:
-        raise ParameterError(
-            "gamma",
-            owner,
-            allowed="'auto' or a number in (0, 0.5]",
-            got=gamma,
-            hint=_attainable_hint(n_classes),
-        )
+    if not is_number(gamma) or not 0 < float(gamma) <= 0.5:
+        allowed, hint = "'auto' or a number in (0, 0.5]", _attainable_hint(n_classes)
+        raise ParameterError("gamma", owner, allowed=allowed, got=gamma, hint=hint)
     return float(gamma)
 
 

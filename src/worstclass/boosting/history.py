@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -70,21 +69,6 @@ class RoundRecord:
         """Training error of the vote so far, by class."""
         return tuple(self.training.errors.tolist())
 
-    @property
-    def vote_val_errors(self) -> tuple[float | None, ...] | None:
-        """Validation error of the vote so far, by class; None for a class without a validation row."""
-        return None if self.validation is None else tuple(self.validation.errors.tolist())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> RoundRecord:
-        """Rebuild a record from what ``to_dict`` gave, lists in place of tuples allowed."""
-        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**plain)
-
 
 @dataclass(frozen=True)
 class UnmetEdge:
@@ -106,28 +90,21 @@ class UnmetEdge:
     blocking: tuple[Shortfall, ...]
     budget_spent: bool = False
 
+    @property
+    def kept(self) -> str:
+        """Say which members the fit keeps."""
+        return f"The {self.round - 1} finished rounds are kept." if self.round > 1 else "Its member is kept as it is."
+
     def __str__(self) -> str:
         why = f"best edge {self.best_edge:.4f}, needed {self.needed_edge:.4f}, after {self.epochs} epochs"
         if not self.epochs:
             why = "the network returned NaN or infinite logits"
-        kept = f"The {self.round - 1} finished rounds are kept." if self.round > 1 else "Its member is kept as it is."
-        lower = "Lower theta for the blocking classes, give" if self.blocking else "Give"
-        parts = [
-            f"Round {self.round} could not reach its edge: {why}.",
-            *self._blocking_sentence(),
-            kept,
-            f"{lower} the learner more capacity or epochs, or lower gamma.",
-        ]
-        return " ".join(parts)
-
-    def _blocking_sentence(self) -> list[str]:
-        if not self.blocking:
-            return []
-        named = ", ".join(
-            f"{row.label!r} (error {row.error:.1%}, allowed {1 - row.floor:.1%})" for row in self.blocking[:MOST_NAMED]
-        )
-        more = f" and {len(self.blocking) - MOST_NAMED} more" if len(self.blocking) > MOST_NAMED else ""
-        return [f"Classes below their floor: {named}{more}."]
+        named = [f"{row.label!r} (error {row.error:.1%}, allowed {1 - row.floor:.1%})" for row in self.blocking]
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        below = f" Classes below their floor: {', '.join(named[:MOST_NAMED])}{more}." if named else ""
+        lower = "Lower theta for the blocking classes, give" if named else "Give"
+        what_to_do = f"{lower} the learner more capacity or epochs, or lower gamma."
+        return f"Round {self.round} could not reach its edge: {why}.{below} {self.kept} {what_to_do}"
 
 
 def best_prefix(history: Sequence[RoundRecord], select_on: str = "worst") -> int:

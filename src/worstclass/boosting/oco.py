@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from worstclass._checks import suggests_options
-from worstclass._typing import BoolArray, FloatArray, IntArray
+from worstclass._typing import FloatArray, IntArray
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.rounds import EdgeOf
@@ -27,19 +27,9 @@ class InstanceBooster(MajorityVote):
 
     Parameters
     ----------
-    learner : a ``TorchLearner``, a ``SklearnLearner``, or a scikit-learn classifier (wrapped in the latter).
-    gamma : by how much the edge of each member must exceed one half; in (0, 0.5]. ``"auto"``: as
-        ``WorstClassBooster`` has it for the same classes.
     n_rounds : T. ``"auto"``: ``ceil(2 ln n / gamma^2)``, often more than can be paid for: see the budgets.
-    max_epochs_per_round : epochs that the learner may make in a round.
-    patience : epochs without progress of the edge after which a round is given up. ``"auto"``: as many as make
-        1,000 steps of the optimizer, and at least 50.
-    max_epochs, max_seconds : epochs in all rounds together, and time, after which boosting ends with the rounds
-        that are finished; None is no limit.
-    select_on : which validation error chooses the prefix of the vote: of the ``"worst"`` class, or the ``"average"``
-        over all rows.
-    random_state : seed of everything random; the global generators are neither read nor changed.
-    callbacks : ``Callback`` objects that are told of every epoch and round.
+    learner, gamma, max_epochs_per_round, patience, max_epochs, max_seconds, select_on, random_state, callbacks : as of
+        ``WorstClassBooster``.
 
     Attributes
     ----------
@@ -114,8 +104,4 @@ class InstanceBooster(MajorityVote):
 
 def edge_on_rows(w: FloatArray, target: IntArray) -> EdgeOf:
     """Return the edge w . r as a function of a member's answers: r_i says whether it has row i right."""
-
-    def edge_of(predictions: IntArray, _: BoolArray) -> float:
-        return edge(w, predictions == target)
-
-    return edge_of
+    return lambda predictions, _: edge(w, predictions == target)

@@ -95,7 +95,8 @@ class Judge:
         found = self._look(done.predictions)
         self._epoch += 1
         self._run.meter.count()
-        self._tell(found)
+        errors = tuple((1 - found.correct / self._run.labels.totals).tolist())
+        self._run.tell("on_epoch_end", EpochInfo(self._run.next_round, self._phase, self._epoch, found.edge, errors))
         progress = self.best is None or found.edge > self.best.edge
         better = self.best is None or self._rank(found) > self._rank(self.best)
         self._since_progress = 0 if progress else self._since_progress + 1
@@ -135,11 +136,6 @@ class Judge:
         mended = 1.0 if self._mending is None else self._mending.share(predictions)
         return EpochScore(correct, feedback, self._edge_of(predictions, feedback), nearness, mended)
 
-    def _tell(self, found: EpochScore) -> None:
-        if self._run.on_epoch_end is not None:
-            errors = tuple((1 - found.correct / self._run.labels.totals).tolist())
-            self._run.on_epoch_end(EpochInfo(self._run.next_round, self._phase, self._epoch, found.edge, errors))
-
 
 @dataclass(eq=False)
 class BoostingRun:
@@ -153,9 +149,8 @@ class BoostingRun:
     patience: int
     seeds: SeedTree
     meter: Meter
-    validation: tuple[Inputs, Labels] | None = None
-    on_epoch_end: Callable[[EpochInfo], None] | None = None
-    on_round_end: Callable[[RoundRecord], None] | None = None
+    validation: tuple[Inputs, Labels] | None
+    tell: Callable[[str, EpochInfo | RoundRecord], None]
     members: list[Member] = field(default_factory=list, init=False)
     history: list[RoundRecord] = field(default_factory=list, init=False)
     ended_by: Warning | None = field(default=None, init=False)
@@ -214,24 +209,27 @@ class BoostingRun:
             regret_bound=None if hedge is None else regret_bound(len(self.members), self.plan.eta, hedge.n_experts),
         )
         self.history.append(record)
-        if self.on_round_end is not None:
-            self.on_round_end(record)
+        self.tell("on_round_end", record)
 
     def end_early(self, h: Round | None, class_weight: FloatArray) -> UnmetEdge:
         """Record that a round could not reach its edge; keep its member if it is the first.
 
         ``h`` is None where nothing was trained.
         """
-        blocking: tuple[Shortfall, ...] = ()
-        if h is not None:
+        number, needed, spent = self.next_round, self.plan.needed_edge, self.meter.spent
+        if h is None:
+            unmet = UnmetEdge(number, 0.0, needed, 0, (), bool(spent))
+        else:
             heaviest_first = np.argsort(-class_weight, kind="stable")
             blocking = tuple(self._shortfall(int(k), h) for k in heaviest_first if not h.feedback[k])
-        edge, epochs = (0.0, 0) if h is None else (h.score.edge, h.trained.epochs)
-        unmet = UnmetEdge(self.next_round, edge, self.plan.needed_edge, epochs, blocking, self.meter.spent)
-        if h is not None and not self.members:
-            self.enlist(h, class_weight, "unmet")
-        spent = unmet.budget_spent
-        self.ended_by = BudgetSpentWarning(self._spent(unmet.round)) if spent else UnmetEdgeWarning(str(unmet))
+            unmet = UnmetEdge(number, h.score.edge, needed, h.trained.epochs, blocking, bool(spent))
+            if not self.members:
+                self.enlist(h, class_weight, "unmet")
+        self.ended_by = UnmetEdgeWarning(str(unmet))
+        if spent:
+            which = f"{number} of {self.plan.n_rounds}" if number <= self.plan.n_rounds else f"{number}, an added one,"
+            message = f"The budget of {spent} was spent before round {which} was finished. {unmet.kept}"
+            self.ended_by = BudgetSpentWarning(message)
         return unmet
 
     @property
@@ -244,21 +242,10 @@ class BoostingRun:
         """Whether the vote misses the bound, by class."""
         return np.asarray(self.vote_correct < self.vote_quota)
 
-    def _spent(self, number: int) -> str:
-        n_rounds = self.plan.n_rounds
-        which = f"{number} of {n_rounds}" if number <= n_rounds else f"{number}, an added one,"
-        kept = f"The {number - 1} finished rounds are kept." if number > 1 else "Its member is kept as it is."
-        return f"The budget of {self.meter} was spent before round {which} was finished. {kept}"
-
     def _shortfall(self, k: int, h: Round) -> Shortfall:
         correct = int(h.score.correct[k])
-        return Shortfall(
-            label=self.labels.classes.tolist()[k],
-            floor=float(self.floors.theta[k]),
-            correct=correct,
-            total=int(self.labels.totals[k]),
-            rows_short=int(self.member_quota[k]) - correct,
-        )
+        label, floor, total = self.labels.classes.tolist()[k], float(self.floors.theta[k]), int(self.labels.totals[k])
+        return Shortfall(label, floor, correct, total, rows_short=int(self.member_quota[k]) - correct)
 
     def _validation_counts(self, member: Member) -> dict[str, tuple[int, ...]]:
         if self.validation is None or self.val_tally is None:

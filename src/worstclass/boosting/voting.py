@@ -77,13 +77,9 @@ class MajorityVote(LearnerClassifier):
         """
         inputs = self._inputs(X)
         if not self.gives_probabilities:
-            raise ParameterError(
-                "learner",
-                f"{self._owner}.mean_proba",
-                allowed="a TorchLearner, or a scikit-learn classifier with predict_proba",
-                got=self.learner,
-                hint="predict_proba gives the shares of the votes, for any learner.",
-            )
+            allowed = "a TorchLearner, or a scikit-learn classifier with predict_proba"
+            hint = "predict_proba gives the shares of the votes, for any learner."
+            raise ParameterError("learner", f"{self._owner}.mean_proba", allowed=allowed, got=self.learner, hint=hint)
         shape = (len(inputs), len(self.classes_))
         total = np.zeros(shape)
         for member in self._voters:
@@ -117,16 +113,16 @@ class MajorityVote(LearnerClassifier):
     @contextmanager
     def _boosting(self, X: Any, y: Any, X_val: Any, y_val: Any) -> Iterator[BoostingRun]:
         """Start a run, let the caller add rounds to it, and keep every finished round, whatever happens."""
-        with self._unchanged_if_refused() as undo:
+        before, run = dict(vars(self)), None
+        try:
             run = self._start(X, y, X_val, y_val)
             self._tell("on_fit_start", run.plan)
-        try:
             yield run
         except BaseException:
-            if run.members:  # an interrupted fit keeps its finished rounds
+            if run is not None and run.members:  # an interrupted fit keeps its finished rounds
                 self._conclude(run)
             else:
-                undo()
+                self.__dict__ = before
             raise
         self._conclude(run)
         self._tell("on_fit_end")
@@ -152,8 +148,7 @@ class MajorityVote(LearnerClassifier):
             seeds=seeds,
             meter=Meter(self.max_epochs, self.max_seconds),
             validation=self._validation(training.encoder, labels, X_val, y_val),
-            on_epoch_end=(lambda info: self._tell("on_epoch_end", info)) if self.callbacks else None,
-            on_round_end=lambda record: self._tell("on_round_end", record),
+            tell=self._tell,
         )
 
     def _plan(self, labels: Labels) -> FitPlan:
@@ -180,9 +175,8 @@ class MajorityVote(LearnerClassifier):
         record, floors = self.history_[self.n_members_used_ - 1], self._floors(self.classes_)
         names = self.classes_.tolist()
         self.training_report_ = ClassReport.from_counts(record.training, names, floors)
-        self.validation_report_: ClassReport | None = None
-        if record.validation is not None:
-            self.validation_report_ = ClassReport.from_counts(record.validation, names, floors)
+        held = record.validation
+        self.validation_report_ = None if held is None else ClassReport.from_counts(held, names, floors)
 
     def _restored(self) -> None:
         self._report()

@@ -1,10 +1,8 @@
-"""Which pass of a network's training is kept: the one early-stopping rule of all single networks."""
+"""Which epoch of a network's training is kept: the one early-stopping rule of all single networks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -48,16 +46,6 @@ class EpochRecord:
             return None
         return ClassCounts(np.array(self.val_correct), np.array(self.val_totals))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> EpochRecord:
-        """Rebuild a record from what ``to_dict`` gave, lists in place of tuples allowed."""
-        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**plain)
-
 
 class EpochChoice:
     """Keeps the first of the best epochs by validation error, or by training error where there are no validation rows.
@@ -77,7 +65,6 @@ class EpochChoice:
         self,
         labels: Labels,
         validation: tuple[Inputs, Labels] | None,
-        *,
         select_on: str,
         max_epochs: int,
         patience: int | None,
@@ -112,29 +99,22 @@ class EpochChoice:
         assert self.best is not None
         epoch = len(self.records)
         stuck = self._patience is not None and epoch - self.best.epoch >= self._patience
-        return stuck or epoch >= self._max_epochs or self._meter.spent
+        return stuck or epoch >= self._max_epochs or bool(self._meter.spent)
 
     def _rank(self, record: EpochRecord) -> tuple[float, ...]:
         counts = record.training if record.validation is None else record.validation
         return tuple(error(counts) for error in self._errors)
 
     def _record(self, done: Epoch) -> EpochRecord:
-        validation: dict[str, tuple[int, ...]] = {}
+        validation: tuple[tuple[int, ...], ...] = ()
         if self._validation is not None:
             inputs, labels = self._validation
-            validation = {
-                "val_correct": self._correct(done.ask(inputs), labels),
-                "val_totals": tuple(labels.totals.tolist()),
-            }
-        return EpochRecord(
-            member=self._member,
-            epoch=len(self.records) + 1,
-            seconds=self._time.seconds,
-            correct=self._correct(done.predictions, self._labels),
-            class_totals=tuple(self._labels.totals.tolist()),
-            **validation,
-        )
+            validation = self._counts(done.ask(inputs), labels)
+        counts = self._counts(done.predictions, self._labels)
+        return EpochRecord(self._member, len(self.records) + 1, self._time.seconds, *counts, *validation)
 
     @staticmethod
-    def _correct(predictions: IntArray, labels: Labels) -> tuple[int, ...]:
-        return tuple(count_correct(labels.index, predictions, labels.n_classes).tolist())
+    def _counts(predictions: IntArray, labels: Labels) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the rows that are right, and all, by class."""
+        correct = count_correct(labels.index, predictions, labels.n_classes)
+        return tuple(correct.tolist()), tuple(labels.totals.tolist())

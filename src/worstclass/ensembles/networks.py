@@ -18,10 +18,10 @@ from worstclass.data.seen_rows import SeenRows
 from worstclass.ensembles.epochs import EpochChoice, EpochRecord
 from worstclass.exceptions import ParameterError
 from worstclass.learners import as_learner
-from worstclass.learners.base import Inputs, Training
+from worstclass.learners.base import Inputs, Member, Training
 from worstclass.learners.budget import Meter
 from worstclass.learners.estimator import LearnerClassifier
-from worstclass.learners.torch_learner import TorchLearner, TorchMember
+from worstclass.learners.torch_learner import TorchLearner
 from worstclass.metrics import SELECTION, ClassReport
 from worstclass.randomness import SeedTree
 
@@ -83,26 +83,16 @@ class _Networks(LearnerClassifier):
         self, training: Training, labels: Labels, validation: tuple[Inputs, Labels] | None, seeds: SeedTree
     ) -> None:
         meter = Meter(max_seconds=self.max_seconds)
-        members: list[TorchMember] = []
+        members: list[Member] = []
         history: list[EpochRecord] = []
         best: list[EpochRecord] = []
         for number, epochs in enumerate(self._shares(labels), start=1):
             if members and meter.spent:
                 break
-            choice = EpochChoice(
-                labels,
-                validation,
-                select_on=self.select_on,
-                max_epochs=epochs,
-                patience=self.patience,
-                meter=meter,
-                member=number,
-            )
-            trained = training.train(np.ones(len(labels.index)), choice, seeds.seed(1, number))
-            assert isinstance(trained.member, TorchMember)
-            assert choice.best is not None
-            members.append(trained.member)
+            choice = EpochChoice(labels, validation, self.select_on, epochs, self.patience, meter, number)
+            members.append(training.train(np.ones(len(labels.index)), choice, seeds.seed(1, number)).member)
             history += choice.records
+            assert choice.best is not None
             best.append(choice.best)
         self.classes_ = labels.classes
         self.encoder_ = training.encoder
@@ -132,7 +122,7 @@ class NetworkClassifier(_Networks):
     patience : epochs without progress after which training ends; None trains to the end.
     max_seconds : time after which training ends with the best epoch so far; None is no limit.
     select_on : the error by which the epoch is chosen, of the ``"worst"`` class or the ``"average"`` over all rows.
-        Among equals the other one decides, then the earlier pass.
+        Among equals the other one decides, then the earlier epoch.
     random_state : seed of everything random; the global generators are neither read nor changed.
 
     Attributes
@@ -254,15 +244,9 @@ class DeepEnsemble(_Networks):
         super()._check_parameters()
         check_count(self.n_estimators, "n_estimators", self._owner, words=("auto",))
         if self.n_estimators != "auto" and self.max_epochs is not None and self.max_epochs < int(self.n_estimators):
-            raise ParameterError(
-                "max_epochs",
-                self._owner,
-                allowed=f"at least one epoch for each of the {self.n_estimators} networks",
-                got=self.max_epochs,
-                hint="Raise it, or lower n_estimators.",
-            )
-        start = getattr(self.learner, "start", "fresh")
-        if start != "fresh":
-            raise ParameterError(
-                "learner", self._owner, allowed="one with start='fresh': the networks are independent", got=start
-            )
+            allowed = f"at least one epoch for each of the {self.n_estimators} networks"
+            hint = "Raise it, or lower n_estimators."
+            raise ParameterError("max_epochs", self._owner, allowed=allowed, got=self.max_epochs, hint=hint)
+        if (start := getattr(self.learner, "start", "fresh")) != "fresh":
+            allowed = "one with start='fresh': the networks are independent"
+            raise ParameterError("learner", self._owner, allowed=allowed, got=start)

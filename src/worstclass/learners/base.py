@@ -11,12 +11,13 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
 
 from worstclass._typing import FloatArray, IntArray
+from worstclass.exceptions import DataError
 
 
 class Verdict(enum.Enum):
@@ -68,6 +69,7 @@ class Member(ABC):
         raise NotImplementedError(f"{type(self).__name__} answers with classes alone.")
 
 
+@dataclass(frozen=True, eq=False)
 class Epoch:
     """What a learner has after one epoch over the training sample.
 
@@ -75,17 +77,12 @@ class Epoch:
     ----------
     predictions : the class index answered for each training row.
     ask : the class index of each row of some other inputs, as things stand now.
+    snapshot : the member as it stands now; it may cost a copy.
     """
 
-    def __init__(self, predictions: IntArray, ask: Callable[[Any], IntArray], snapshot: Callable[[], Member]) -> None:
-        self.predictions = predictions
-        self.ask = ask
-        self._snapshot = snapshot
-
-    @cached_property
-    def member(self) -> Member:
-        """The member as it stands after this epoch; made when first asked for, since keeping it may cost a copy."""
-        return self._snapshot()
+    predictions: IntArray
+    ask: Callable[[Any], IntArray]
+    snapshot: Callable[[], Member]
 
 
 #: called after every epoch
@@ -114,14 +111,7 @@ class Training(ABC):
 
     @abstractmethod
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
-        """Train one member.
-
-        Parameters
-        ----------
-        sample_weight : weight of each training row, of mean 1.
-        stop : judge of each epoch.
-        seed : fixes everything random in this call.
-        """
+        """Train one member under row weights of mean 1; ``stop`` judges each epoch, ``seed`` fixes what is random."""
 
 
 class WeakLearner(BaseEstimator, ABC):
@@ -136,6 +126,17 @@ class WeakLearner(BaseEstimator, ABC):
     def check_X(self, X: Any) -> Any:
         """Return X in a form this learner can read, or raise an error that says what is wrong with it."""
 
+    def _checked(self, X: Any, **options: Any) -> Any:
+        """Return an array or sparse matrix that scikit-learn's ``check_array`` finds fit; a data frame as it is."""
+        if hasattr(X, "iloc"):
+            if len(X) == 0:
+                raise DataError("X must have at least one row. Got a data frame with 0 sample(s).")
+            return X
+        try:
+            return check_array(X, estimator="WorstClassBooster", input_name="X", **options)
+        except ValueError as error:
+            raise DataError(str(error)) from None
+
     @abstractmethod
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> Training:
         """Bind the learner to a training sample.
@@ -149,22 +150,12 @@ class WeakLearner(BaseEstimator, ABC):
         """
 
     def restored_members(self, encoder: Any, n_classes: int, states: Sequence[Any]) -> list[Member]:
-        """Return members that were stored.
-
-        Parameters
-        ----------
-        encoder : the encoder of the training sample.
-        n_classes : number of classes.
-        states : the ``state`` of each member; or, of tensors by name, a function that reads it.
-        """
+        """Return members from the ``state`` of each; or, of tensors by name, from a function that reads it."""
         raise NotImplementedError(f"Members of {type(self).__name__} cannot be stored.")
 
 
 class BestEpoch:
-    """Remembers the best epoch of a round, and turns the verdicts into what the round returns.
-
-    The member is asked for only where an epoch is worth remembering, so its cost is paid a few times a round.
-    """
+    """Remembers the best epoch of a round, and turns the verdicts into what the round returns."""
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop
@@ -176,7 +167,7 @@ class BestEpoch:
         self.epochs += 1
         verdict = self._stop(done)
         if verdict in (Verdict.DONE, Verdict.KEEP) or self.trained is None:
-            self.trained = Trained(done.member, done.predictions, self.epochs)
+            self.trained = Trained(done.snapshot(), done.predictions, self.epochs)
         return verdict in (Verdict.DONE, Verdict.GIVE_UP)
 
     def result(self) -> Trained:

@@ -49,30 +49,23 @@ class QuantileGrid(TransformerMixin, BaseEstimator):
         """Put the columns on their grids; a data frame stays one."""
         if all(edges is None for edges in self.edges_):
             return X
-        frame = hasattr(X, "iloc")
-        gridded: Any = X.copy() if frame else np.array(X, dtype=np.float64)
+        is_frame = hasattr(X, "iloc")
+        gridded: Any = X.copy() if is_frame else np.array(X, dtype=np.float64).T
         for j, (column, edges) in enumerate(zip(_columns(X), self.edges_, strict=True)):
-            if edges is None:
-                continue
-            if frame:
-                gridded.isetitem(j, _on_grid(column, edges))
-            else:
-                gridded[:, j] = _on_grid(column, edges)
-        return gridded
+            if edges is not None and column is not None:
+                place = np.minimum(np.searchsorted(edges, column, side="left"), len(edges) - 1)
+                values = np.where(np.isnan(column), np.nan, edges[place])
+                if is_frame:
+                    gridded.isetitem(j, values)
+                else:
+                    gridded[j] = values
+        return gridded if is_frame else gridded.T
 
 
 def _columns(X: Any) -> list[FloatArray | None]:
     """Return the columns of an array or a data frame; None for one that holds no numbers."""
-    columns = [X.iloc[:, j] for j in range(X.shape[1])] if hasattr(X, "iloc") else list(np.asarray(X).T)
-    return [_numbers(column) for column in columns]
-
-
-def _numbers(column: Any) -> FloatArray | None:
-    if getattr(column.dtype, "kind", "O") not in "iuf":
-        return None
-    if hasattr(column, "to_numpy"):
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(column, dtype=np.float64)
+    columns = [X.iloc[:, j] for j in range(X.shape[1])] if hasattr(X, "iloc") else np.asarray(X).T
+    return [np.asarray(c, dtype=np.float64) if getattr(c.dtype, "kind", "O") in "iuf" else None for c in columns]
 
 
 def _edges(column: FloatArray | None, max_bins: int) -> FloatArray | None:
@@ -83,8 +76,3 @@ def _edges(column: FloatArray | None, max_bins: int) -> FloatArray | None:
         return None
     inner = np.percentile(values, np.linspace(0, 100, max_bins + 1)[1:-1], method="averaged_inverted_cdf")
     return np.unique(np.append(inner, values.max()))
-
-
-def _on_grid(column: Any, edges: FloatArray) -> FloatArray:
-    place = np.minimum(np.searchsorted(edges, column, side="left"), len(edges) - 1)
-    return np.where(np.isnan(column), np.nan, edges[place])

@@ -6,16 +6,14 @@ low and is raised until the booster is content; the value that the user gave it 
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from worstclass.exceptions import ParameterError, UnknownNameError
+from worstclass._checks import check_choice, check_count
 
 #: names of the iteration count among boosted ensembles, ours first
 ITERATIONS = ("max_iter", "n_estimators", "iterations")
@@ -25,11 +23,10 @@ DEEPEST = 64
 Fit = Callable[[Any], None]
 
 
-@dataclass(frozen=True)
-class CapacityRule:
-    """One way to grow: which parameter, and how."""
+class CapacityRule(NamedTuple):
+    """One way to grow: how, and which parameter."""
 
-    kind: str  # "epochs", "iterations", "depth" or "fixed"
+    kind: Literal["epochs", "iterations", "depth", "fixed"]
     parameter: str | None = None
 
 
@@ -44,8 +41,7 @@ def capacity_rule(estimator: Any, grow: str | None = "auto") -> CapacityRule:
     if grow is None:
         return CapacityRule("fixed")
     if grow != "auto":
-        if grow not in parameters:
-            raise UnknownNameError("grow", "SklearnLearner", grow, ["auto", *sorted(parameters)])
+        check_choice(grow, "grow", "SklearnLearner", ["auto", *sorted(parameters)])
         return CapacityRule("depth" if grow == "max_depth" else "iterations", grow)
     if "max_iter" in parameters and not parameters.get("early_stopping") and _takes_weighted_passes(estimator):
         return CapacityRule("epochs", "max_iter")
@@ -58,10 +54,8 @@ def capacity_rule(estimator: Any, grow: str | None = "auto") -> CapacityRule:
     return CapacityRule("fixed")
 
 
-def growing_fits(
-    estimator: Any, rule: CapacityRule, fit: Fit, partial_fit: Fit
-) -> Iterator[tuple[Any, Callable[[], Any]]]:
-    """Yield a fitted estimator at each step of capacity, with a call that keeps it as it is now.
+def growing_fits(estimator: Any, rule: CapacityRule, fit: Fit, partial_fit: Fit) -> Iterator[Any]:
+    """Yield a fitted estimator at each step of capacity; the next step may change it further.
 
     Parameters
     ----------
@@ -71,11 +65,11 @@ def growing_fits(
     """
     if rule.kind == "fixed":
         fit(estimator)
-        yield estimator, lambda: estimator
+        yield estimator
     elif rule.kind == "epochs":
         for _ in range(_ceiling(estimator, rule, default=1000)):
             partial_fit(estimator)
-            yield estimator, lambda: copy.deepcopy(estimator)
+            yield estimator
     elif rule.kind == "iterations":
         yield from _by_iterations(estimator, rule, fit)
     else:
@@ -97,25 +91,24 @@ def geometric_steps(ceiling: int) -> Iterator[int]:
     yield ceiling
 
 
-def _by_iterations(estimator: Any, rule: CapacityRule, fit: Fit) -> Iterator[tuple[Any, Callable[[], Any]]]:
-    assert rule.parameter is not None
+def _by_iterations(estimator: Any, rule: CapacityRule, fit: Fit) -> Iterator[Any]:
     warm = "warm_start" in estimator.get_params(deep=False)
     if warm:
         estimator.set_params(warm_start=True)
     for count in geometric_steps(_ceiling(estimator, rule, default=100)):
         current = estimator if warm else clone(estimator)
-        current.set_params(**{rule.parameter: count})
-        fit(current)
-        yield current, lambda current=current: copy.deepcopy(current) if warm else current  # type: ignore[misc]
+        fit(current.set_params(**{str(rule.parameter): count}))
+        yield current
 
 
-def _by_depth(estimator: Any, fit: Fit) -> Iterator[tuple[Any, Callable[[], Any]]]:
+def _by_depth(estimator: Any, fit: Fit) -> Iterator[Any]:
     ceiling = estimator.get_params(deep=False)["max_depth"]
     for depth in range(1, (DEEPEST if ceiling in (None, -1, 0) else int(ceiling)) + 1):
         current = clone(estimator).set_params(max_depth=depth)
         fit(current)
-        yield current, lambda current=current: current  # type: ignore[misc]
-        if _depth_reached(current) < depth:
+        yield current
+        trees = np.ravel(getattr(current, "estimators_", current))
+        if all(hasattr(tree, "get_depth") and tree.get_depth() < depth for tree in trees):
             return  # a deeper limit would give the same trees
 
 
@@ -124,20 +117,7 @@ def _takes_weighted_passes(estimator: Any) -> bool:
     return partial_fit is not None and "sample_weight" in inspect.signature(partial_fit).parameters
 
 
-def _depth_reached(estimator: Any) -> float:
-    if hasattr(estimator, "get_depth"):
-        return int(estimator.get_depth())
-    trees = getattr(estimator, "estimators_", None)
-    if trees is not None and all(hasattr(tree, "get_depth") for tree in np.ravel(trees)):
-        return max(int(tree.get_depth()) for tree in np.ravel(trees))
-    return float("inf")
-
-
 def _ceiling(estimator: Any, rule: CapacityRule, default: int) -> int:
-    assert rule.parameter is not None
-    value = estimator.get_params(deep=False)[rule.parameter]
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ParameterError(rule.parameter, type(estimator).__name__, allowed="a positive whole number", got=value)
-    return int(value)
+    value = estimator.get_params(deep=False)[str(rule.parameter)]
+    check_count(value, str(rule.parameter), type(estimator).__name__, words=(None,))
+    return default if value is None else int(value)

@@ -20,9 +20,7 @@ def column_kinds(X: Any) -> Kinds | None:
     >>> column_kinds(pd.DataFrame({"age": [71, 64], "ward": ["A", None], "smokes": [True, False]}))
     ('number', 'text', None)
     """
-    if not hasattr(X, "iloc"):
-        return None
-    return tuple(_kind(X.iloc[:, j] if _is_open(dtype) else None, dtype) for j, dtype in enumerate(X.dtypes))
+    return tuple(_kind(X.iloc[:, j]) for j in range(X.shape[1])) if hasattr(X, "iloc") else None
 
 
 def with_kinds(X: Any, kinds: Kinds | None) -> Any:
@@ -38,18 +36,30 @@ def with_kinds(X: Any, kinds: Kinds | None) -> Any:
     """
     if kinds is None or not hasattr(X, "iloc") or X.shape[1] != len(kinds):
         return X
-    changed = {}
-    for j, (wanted, dtype) in enumerate(zip(kinds, X.dtypes, strict=True)):
-        if wanted == "number" and not _is_number(dtype):
-            changed[j] = _as_numbers(X.iloc[:, j], X.columns[j])
-        elif wanted == "text" and _is_number(dtype):
-            changed[j] = _as_text(X.iloc[:, j], X.columns[j])
-    if not changed:
-        return X
-    X = X.copy()
-    for j, column in changed.items():
-        X.isetitem(j, column)
-    return X
+    import pandas as pd
+
+    same = X
+    for j, kind in enumerate(kinds):
+        column = X.iloc[:, j]
+        if kind is None or (kind == "number") == _is_number(column.dtype):
+            continue
+        values = column.astype("object")
+        if kind == "number":
+            changed = pd.to_numeric(values, errors="coerce").astype("float64")
+            strange = values.notna() & changed.isna()
+        else:
+            changed, strange = values.astype("category"), values.notna()
+        if strange.any():
+            row = int(strange.to_numpy().argmax())
+            held, holds = ("numbers", "text") if kind == "number" else ("text", "numbers")
+            raise DataError(
+                f"Column {X.columns[j]!r} holds {held} in the training rows, and {holds} here, such as "
+                f"{plain(column.iloc[row])!r} in row {row + 1}. Write its values as they were for training, or leave "
+                "them empty where they are missing."
+            )
+        same = X.copy() if same is X else same
+        same.isetitem(j, changed)
+    return same
 
 
 def _is_number(dtype: Any) -> bool:
@@ -58,41 +68,8 @@ def _is_number(dtype: Any) -> bool:
     return bool(is_numeric_dtype(dtype)) and not is_bool_dtype(dtype)
 
 
-def _is_open(dtype: Any) -> bool:
-    """Tell a dtype of which only the values say what they are."""
-    return getattr(dtype, "kind", "O") == "O" or hasattr(dtype, "categories")
-
-
-def _kind(column: Any, dtype: Any) -> Literal["number", "text"] | None:
-    if _is_number(dtype):
+def _kind(column: Any) -> Literal["number", "text"] | None:
+    if _is_number(column.dtype):
         return "number"
-    if column is None:
-        return None
-    values = dtype.categories if hasattr(dtype, "categories") else column.dropna().unique()
+    values = column.cat.categories if hasattr(column, "cat") else column.dropna().unique()
     return "text" if len(values) and all(isinstance(value, str) for value in values) else None
-
-
-def _as_numbers(column: Any, name: Any) -> Any:
-    import pandas as pd
-
-    values = column.astype("object")
-    numbers = pd.to_numeric(values, errors="coerce").astype("float64")
-    strange = values.notna() & numbers.isna()
-    if strange.any():
-        _refuse(name, "numbers", "text", column, int(strange.to_numpy().argmax()))
-    return numbers
-
-
-def _as_text(column: Any, name: Any) -> Any:
-    present = column.notna().to_numpy()
-    if present.any():
-        _refuse(name, "text", "numbers", column, int(present.argmax()))
-    return column.astype("object").astype("category")
-
-
-def _refuse(name: Any, held: str, holds: str, column: Any, row: int) -> None:
-    raise DataError(
-        f"Column {name!r} holds {held} in the training rows, and {holds} here, such as "
-        f"{plain(column.iloc[row])!r} in row {row + 1}. Write its values as they were for training, or leave them "
-        "empty where they are missing."
-    )

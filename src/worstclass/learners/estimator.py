@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
@@ -26,17 +26,9 @@ class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
     """
 
     state_names: ClassVar[tuple[str, ...]] = (
-        "classes_",
-        "n_features_in_",
-        "feature_names_in_",
-        "_column_kinds",
-        "learner_",
-        "encoder_",
-        "estimators_",
-        "history_",
-        "n_epochs_",
-        "seen_rows_",
-    )
+        "classes_", "n_features_in_", "feature_names_in_", "_column_kinds", "learner_", "encoder_", "estimators_",
+        "history_", "n_epochs_", "seen_rows_",
+    )  # fmt: skip
 
     learner: Any
     _column_kinds: Kinds | None = None
@@ -67,20 +59,13 @@ class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
         return type(self).__name__
 
     @contextmanager
-    def _unchanged_if_refused(self) -> Iterator[Callable[[], None]]:
-        """Undo what was set on this estimator where a fit is refused: an earlier one stays as it was.
-
-        Gives the function that undoes it, for a refusal that comes later.
-        """
+    def _unchanged_if_refused(self) -> Iterator[None]:
+        """Undo what was set on this estimator where a fit is refused: an earlier one stays as it was."""
         before = dict(vars(self))
-
-        def undo() -> None:
-            self.__dict__ = before
-
         try:
-            yield undo
+            yield
         except BaseException:
-            undo()
+            self.__dict__ = before
             raise
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing as rows_of
-from sklearn.utils import check_array, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from worstclass._checks import suggests_options
 from worstclass._typing import FloatArray, IntArray
-from worstclass.exceptions import DataError, ParameterError
+from worstclass.exceptions import ParameterError
 from worstclass.learners.base import BestEpoch, Encoder, Epoch, Inputs, Member, Stop, Trained, Training, WeakLearner
 from worstclass.learners.binning import QuantileGrid
 from worstclass.learners.capacity import CapacityRule, capacity_rule, growing_fits
 from worstclass.randomness import isolated_rng
+
+#: X, y and keywords of a fit
+Sample = tuple[Any, IntArray, dict[str, FloatArray]]
 
 
 @suggests_options
@@ -64,54 +69,34 @@ class SklearnLearner(WeakLearner):
     def check_X(self, X: Any) -> Any:
         """Check arrays and sparse matrices; leave data frames to the classifier, which knows its columns."""
         self._check_estimator()
-        if hasattr(X, "iloc"):
-            if len(X) == 0:
-                raise DataError("X must have at least one row. Got a data frame with 0 sample(s).")
-            return X
         tags = get_tags(_first_step(self.estimator)).input_tags
-        try:
-            return check_array(
-                X,
-                accept_sparse=["csr", "csc"] if tags.sparse else False,
-                dtype=None if isinstance(self.estimator, Pipeline) else "numeric",
-                ensure_all_finite="allow-nan" if tags.allow_nan else True,
-                allow_nd=isinstance(self.estimator, Pipeline),
-                estimator="WorstClassBooster",
-                input_name="X",
-            )
-        except ValueError as error:
-            raise DataError(str(error)) from None
+        is_pipeline, finite = isinstance(self.estimator, Pipeline), "allow-nan" if tags.allow_nan else True
+        options = {"dtype": None, "allow_nd": True} if is_pipeline else {"dtype": "numeric"}
+        return self._checked(
+            X, accept_sparse=["csr", "csc"] if tags.sparse else False, ensure_all_finite=finite, **options
+        )
 
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> SklearnTraining:
         """Fit the steps before the classifier, and find out how it is weighted and grown."""
         steps, final = _split(self.estimator)
         steps = _with_grid(steps, final)
-        if final.get_params(deep=False).get("class_weight") is not None:
-            raise ParameterError(
-                "class_weight",
-                type(final).__name__,
-                allowed="None inside a booster, which sets the class weights itself",
-                got=final.get_params(deep=False)["class_weight"],
-            )
+        if (class_weight := final.get_params(deep=False).get("class_weight")) is not None:
+            allowed = "None inside a booster, which sets the class weights itself"
+            raise ParameterError("class_weight", type(final).__name__, allowed=allowed, got=class_weight)
         weighted = has_fit_parameter(final, "sample_weight")
         if not weighted and not self.resample:
-            raise ParameterError(
-                "estimator",
-                "SklearnLearner",
-                allowed="a classifier whose fit takes sample_weight, which boosting needs to weigh the classes",
-                got=final,
-                hint="Pass resample=True to train it on rows drawn by weight instead.",
-            )
+            allowed = "a classifier whose fit takes sample_weight, which boosting needs to weigh the classes"
+            hint = "Pass resample=True to train it on rows drawn by weight instead."
+            raise ParameterError("estimator", "SklearnLearner", allowed=allowed, got=final, hint=hint)
         with isolated_rng(seed):
-            encoder = SklearnEncoder.fitted(steps, X, y, seed)
-        rule = capacity_rule(final, self.grow)
+            encoder = SklearnEncoder(None if steps is None else _with_seed(clone(steps), seed).fit(X, y))
         return SklearnTraining(
             encoder=encoder,
             inputs=encoder.encode(X),
             y=y,
             n_classes=n_classes,
             estimator=final,
-            rule=rule,
+            rule=capacity_rule(final, self.grow),
             weighted=weighted and not self.resample,
             bootstrap=self.bootstrap,
         )
@@ -121,17 +106,10 @@ class SklearnLearner(WeakLearner):
         return [SklearnMember(state) for state in states]
 
     def _check_estimator(self) -> None:
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
             hint = "Pass an instance: write the class's name with brackets." if isinstance(self.estimator, type) else ""
-            raise ParameterError(
-                "estimator",
-                "SklearnLearner",
-                allowed="a scikit-learn classifier",
-                got=self.estimator,
-                hint=hint,
-            )
-        if not is_classifier(self.estimator):
-            raise ParameterError("estimator", "SklearnLearner", allowed="a classifier", got=self.estimator)
+            allowed = "a scikit-learn classifier"
+            raise ParameterError("estimator", "SklearnLearner", allowed=allowed, got=self.estimator, hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +131,6 @@ class SklearnEncoder(Encoder):
     """The fitted steps before the classifier; None where there are none."""
 
     steps: Pipeline | None
-
-    @classmethod
-    def fitted(cls, steps: Pipeline | None, X: Any, y: IntArray, seed: int) -> SklearnEncoder:
-        """Fit the steps on the training sample."""
-        if steps is None:
-            return cls(None)
-        return cls(_with_seed(clone(steps), seed).fit(X, y))
 
     def encode(self, X: Any) -> ArrayInputs:
         """Run X through the steps."""
@@ -204,14 +175,14 @@ class SklearnTraining(Training):
         best = BestEpoch(stop)
         with isolated_rng(seed):
             for sample in self._samples(sample_weight, seed):
-                for estimator, keep in self._growing_fits(sample, seed):
-                    ask = SklearnMember(estimator).predict
-                    snapshot = lambda keep=keep: SklearnMember(keep())  # noqa: E731
-                    if best.judge(Epoch(ask(self.inputs), ask, snapshot)):
+                for estimator in self._growing_fits(sample, seed):
+                    member = SklearnMember(estimator)
+                    snapshot = partial(copy.deepcopy, member)
+                    if best.judge(Epoch(member.predict(self.inputs), member.predict, snapshot)):
                         return best.result()
         return best.result()
 
-    def _samples(self, sample_weight: FloatArray, seed: int) -> Iterator[tuple[Any, IntArray, dict[str, FloatArray]]]:
+    def _samples(self, sample_weight: FloatArray, seed: int) -> Iterator[Sample]:
         """Yield what to train on, the next where the one before could not reach the edge: X, y and keywords."""
         rng = np.random.default_rng(seed)
         if not self.weighted:
@@ -223,9 +194,7 @@ class SklearnTraining(Training):
             yield self.inputs.values, self.y, {"sample_weight": sample_weight * counts}
         yield self.inputs.values, self.y, {"sample_weight": sample_weight}
 
-    def _growing_fits(
-        self, sample: tuple[Any, IntArray, dict[str, FloatArray]], seed: int
-    ) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    def _growing_fits(self, sample: Sample, seed: int) -> Iterator[Any]:
         X, y, keywords = sample
         classes = np.arange(self.n_classes)
         return growing_fits(

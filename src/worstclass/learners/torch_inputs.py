@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,24 +25,7 @@ Batch = tuple[Tensor, Tensor]  # the rows of a batch, and their indices
 CHUNK_VALUES = 1 << 22
 
 
-class TorchInputs(Inputs):
-    """Rows that can be read in batches of given indices."""
-
-    @property
-    @abstractmethod
-    def row_shape(self) -> tuple[int, ...]:
-        """Shape of one row."""
-
-    @abstractmethod
-    def take(self, rows: IntArray) -> TorchInputs:
-        """Return the rows of the given indices."""
-
-    @abstractmethod
-    def batches(self, sampler: EpochSampler) -> Iterator[Batch]:
-        """Yield (rows, indices) for each list of indices that the sampler gives."""
-
-
-class EpochSampler:
+class EpochSampler(torch.utils.data.Sampler[Tensor]):
     """Index batches of one epoch; shuffled anew each time it is iterated when it has a generator.
 
     A last batch of a single row joins the batch before it: batch normalisation cannot train on one row.
@@ -58,10 +40,8 @@ class EpochSampler:
         return len(self._sizes())
 
     def __iter__(self) -> Iterator[Tensor]:
-        if self.generator is None:
-            order = torch.arange(self.n_rows)
-        else:
-            order = torch.randperm(self.n_rows, generator=self.generator)
+        in_order = self.generator is None
+        order = torch.arange(self.n_rows) if in_order else torch.randperm(self.n_rows, generator=self.generator)
         return iter(torch.split(order, self._sizes()))
 
     def _sizes(self) -> list[int]:
@@ -73,68 +53,48 @@ class EpochSampler:
 
 
 @dataclass(frozen=True, eq=False)
-class TensorInputs(TorchInputs):
-    """Rows held as one tensor."""
+class TorchInputs(Inputs):
+    """Rows that are read in batches: of one tensor in memory, or of a map-style data set behind a DataLoader.
 
-    values: Tensor
+    Items of a data set are rows or (row, label) pairs.
+    """
 
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @property
-    def row_shape(self) -> tuple[int, ...]:
-        """Shape of one row."""
-        return tuple(self.values.shape[1:])
-
-    def take(self, rows: IntArray) -> TensorInputs:
-        """Return the rows of the given indices."""
-        return TensorInputs(self.values[torch.from_numpy(rows).to(self.values.device)])
-
-    def to(self, device: torch.device) -> TensorInputs:
-        """Return the rows on a device."""
-        return TensorInputs(self.values.to(device))
-
-    def batches(self, sampler: EpochSampler) -> Iterator[Batch]:
-        """Yield selections of the tensor."""
-        if sampler.generator is None:  # in order: slices, without a copy
-            start = 0
-            for indices in sampler:
-                yield self.values[start : start + len(indices)], indices
-                start += len(indices)
-            return
-        for indices in sampler:
-            on_device = indices.to(self.values.device)
-            yield self.values[on_device], indices
-
-
-@dataclass(frozen=True, eq=False)
-class DatasetInputs(TorchInputs):
-    """Rows read from a map-style data set, whose items are rows or (row, label) pairs."""
-
-    dataset: Any
+    source: Any
     num_workers: int = 0
 
     def __len__(self) -> int:
-        return len(self.dataset)
+        return len(self.source)
 
     @property
     def row_shape(self) -> tuple[int, ...]:
         """Shape of one row, read from the first."""
-        return tuple(_row(self.dataset[0]).shape)
+        return tuple(_row(self.source[0]).shape)
 
-    def take(self, rows: IntArray) -> DatasetInputs:
+    def take(self, rows: IntArray) -> TorchInputs:
         """Return the rows of the given indices."""
-        return replace(self, dataset=Subset(self.dataset, rows.tolist()))
+        if isinstance(self.source, Tensor):
+            return TorchInputs(self.source[torch.from_numpy(rows).to(self.source.device)])
+        return replace(self, source=Subset(self.source, rows.tolist()))
+
+    def to(self, device: torch.device) -> TorchInputs:
+        """Return the rows on a device, if they are in memory."""
+        return TorchInputs(self.source.to(device)) if isinstance(self.source, Tensor) else self
 
     def batches(self, sampler: EpochSampler) -> Iterator[Batch]:
-        """Yield what a DataLoader collates."""
-        loader: DataLoader[Any] = DataLoader(
-            _Indexed(self.dataset),
-            batch_sampler=_AsLists(sampler),
-            num_workers=self.num_workers,
-            generator=torch.Generator().manual_seed(0),  # the default would draw from the caller's stream
-        )
-        yield from loader
+        """Yield (rows, indices) for each batch of indices that the sampler gives."""
+        if not isinstance(self.source, Tensor):
+            yield from DataLoader(
+                _Indexed(self.source),
+                batch_sampler=sampler,  # type: ignore[arg-type]  # tensors of indices do as well as lists
+                num_workers=self.num_workers,
+                generator=torch.Generator().manual_seed(0),  # the default would draw from the caller's stream
+            )
+            return
+        for indices in sampler:
+            if sampler.generator is None:  # in order: a slice, without a copy
+                yield self.source[int(indices[0]) : int(indices[-1]) + 1], indices
+            else:
+                yield self.source[indices.to(self.source.device)], indices
 
 
 class _Indexed(Dataset[Any]):
@@ -146,20 +106,8 @@ class _Indexed(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        return _row(self.dataset[index]), index
-
-
-class _AsLists(torch.utils.data.Sampler[list[int]]):
-    def __init__(self, sampler: EpochSampler) -> None:
-        self.sampler = sampler
-
-    def __len__(self) -> int:
-        return len(self.sampler)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for indices in self.sampler:
-            yield indices.tolist()
+    def __getitem__(self, index: Tensor) -> tuple[Tensor, int]:
+        return _row(self.dataset[int(index)]), int(index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,9 +181,9 @@ def as_inputs(X: Any, num_workers: int = 0) -> TorchInputs:
     """Return X, as ``check_X`` left it, as inputs."""
     if is_map_dataset(X):
         _refuse_changing_rows(X)
-        return DatasetInputs(X, num_workers)
+        return TorchInputs(X, num_workers)
     tensor = X.detach() if isinstance(X, Tensor) else torch.from_numpy(_torch_ready(np.asarray(X)))
-    return TensorInputs(tensor.float() if tensor.dtype in (torch.float64, torch.float16) else tensor)
+    return TorchInputs(tensor.float() if tensor.dtype in (torch.float64, torch.float16) else tensor)
 
 
 def _numbers_of(frame: Any) -> Any:

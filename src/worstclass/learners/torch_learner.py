@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.utils import check_array
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
@@ -23,15 +21,14 @@ from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ModelFormatError, ParameterError, UnknownNameError
 from worstclass.learners.base import BestEpoch, Epoch, Member, Stop, Trained, Training, WeakLearner
-from worstclass.learners.torch_inputs import EpochSampler, TensorInputs, TorchEncoder, TorchInputs, as_inputs
-from worstclass.learners.torch_loop import Evaluator, WeightedRows, resolve_device, train_epochs
+from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs, as_inputs
+from worstclass.learners.torch_loop import State, TorchRuntime, WeightedRows, resolve_device, train_epochs
 from worstclass.losses import build_loss
 from worstclass.losses.base import Loss, PlainLoss, RowLossFunction
 from worstclass.networks import build_network
 from worstclass.networks.heads import with_cosine_head
 from worstclass.randomness import isolated_rng
 
-State = dict[str, Tensor]
 OptimizerFactory = Callable[..., torch.optim.Optimizer]
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -87,6 +84,8 @@ class TorchLearner(WeakLearner):
     >>> booster = WorstClassBooster(TorchLearner(network, lr=0.01), theta=0.8)
     """
 
+    gives_probabilities = True
+
     def __init__(
         self,
         module: str | Callable[..., nn.Module],
@@ -120,26 +119,13 @@ class TorchLearner(WeakLearner):
         self.num_workers = num_workers
         self.device = device
 
-    @property
-    def gives_probabilities(self) -> bool:
-        """Members have the softmax of their logits."""
-        return True
-
     def check_X(self, X: Any) -> Any:
         """Check an array or a tensor; data frames are checked when they are encoded, data sets when they are read."""
-        if is_map_dataset(X) or hasattr(X, "iloc"):
+        if is_map_dataset(X):
             if len(X) == 0:
-                raise DataError(f"X must have at least one row. Got a {type(X).__name__} with 0 sample(s).")
+                raise DataError("X must have at least one row. Got a data set with 0 sample(s).")
             return X
-        try:
-            checked = check_array(
-                _as_array(X) if isinstance(X, Tensor) else X,
-                allow_nd=True,
-                estimator="WorstClassBooster",
-                input_name="X",
-            )
-        except ValueError as error:
-            raise DataError(str(error)) from None
+        checked = self._checked(_as_array(X) if isinstance(X, Tensor) else X, allow_nd=True)
         return X if isinstance(X, Tensor) else checked
 
     def bind(self, X: Any, y: IntArray, n_classes: int, seed: int) -> TorchTraining:
@@ -152,22 +138,16 @@ class TorchLearner(WeakLearner):
             encoder = encoder.standardized(inputs)
         with isolated_rng(seed):
             runtime = self.runtime(encoder, n_classes)
-            runtime.evaluator.predict(runtime.module, inputs.take(np.arange(min(2, len(inputs)))))
-        if isinstance(inputs, TensorInputs):
-            inputs = inputs.to(runtime.evaluator.device)
-        return TorchTraining(self, encoder, inputs, y, runtime, _state_of(runtime.module))
+            runtime.predict(inputs.take(np.arange(min(2, len(inputs)))))
+        return TorchTraining(self, encoder, inputs.to(runtime.device), y, runtime, _state_of(runtime.module))
 
     def new_state(self, row_shape: tuple[int, ...], n_classes: int, *, other_than: nn.Module) -> State:
         """Return the state of a newly built network, which must not be one that is in use."""
         module = self._build(row_shape, n_classes)
         if module is other_than:
-            raise ParameterError(
-                "module",
-                "TorchLearner",
-                allowed="a factory that builds a new network each time it is called",
-                got=self.module,
-                hint="It returned the same instance twice: build the network inside it.",
-            )
+            allowed = "a factory that builds a new network each time it is called"
+            hint = "It returned the same instance twice: build the network inside it."
+            raise ParameterError("module", "TorchLearner", allowed=allowed, got=self.module, hint=hint)
         return module.state_dict()
 
     def new_optimizer(self, module: nn.Module) -> torch.optim.Optimizer:
@@ -197,7 +177,7 @@ class TorchLearner(WeakLearner):
         device = resolve_device(self.device)
         module = self._build(encoder.row_shape, n_classes).to(device)
         module = module.to(memory_format=encoder.memory_format)  # type: ignore[call-overload]
-        return TorchRuntime(module, Evaluator(encoder, device, self.eval_batch_size or self.batch_size, n_classes))
+        return TorchRuntime(module, encoder, device, self.eval_batch_size or self.batch_size, n_classes)
 
     def restored_members(self, encoder: Any, n_classes: int, states: Sequence[Any]) -> list[Member]:
         """Return members with stored weights; refuse weights that are not those of the network.
@@ -221,22 +201,17 @@ class TorchLearner(WeakLearner):
         else:
             module = self.module(**_offered(self.module, row_shape, n_classes), **options)
         if not isinstance(module, nn.Module):
-            raise ParameterError(
-                "module", "TorchLearner", allowed="a factory that returns a torch.nn.Module", got=module
-            )
+            allowed = "a factory that returns a torch.nn.Module"
+            raise ParameterError("module", "TorchLearner", allowed=allowed, got=module)
         if any(is_lazy(parameter) for parameter in module.parameters()):
             module.eval()(torch.zeros(2, *row_shape))  # lazy layers learn their sizes
         return with_cosine_head(module, n_classes) if self.head == "cosine" else module
 
     def _check_parameters(self) -> None:
         if isinstance(self.module, nn.Module):
-            raise ParameterError(
-                "module",
-                "TorchLearner",
-                allowed="a network's name or a factory, since every round builds a new network",
-                got=type(self.module).__name__,
-                hint="Pass the class, or a function that returns a new instance.",
-            )
+            allowed = "a network's name or a factory, since every round builds a new network"
+            hint = "Pass the class, or a function that returns a new instance."
+            raise ParameterError("module", "TorchLearner", allowed=allowed, got=type(self.module).__name__, hint=hint)
         if not isinstance(self.module, str) and not callable(self.module):
             raise ParameterError("module", "TorchLearner", allowed="a network's name or a factory", got=self.module)
         if self.standardize not in (True, False, "auto"):
@@ -249,33 +224,6 @@ class TorchLearner(WeakLearner):
         check_count(self.eval_batch_size, "eval_batch_size", "TorchLearner", words=(None,))
         _by_name("optimizer", self.optimizer, OPTIMIZERS)
         _ = self.resolved_loss, self.resolved_augmentation
-
-
-class TorchRuntime:
-    """One network of the right shape, which the members' states are put into in turn; threads wait for each other."""
-
-    def __init__(self, module: nn.Module, evaluator: Evaluator) -> None:
-        self.module = module
-        self.evaluator = evaluator
-        self._lock = threading.Lock()
-
-    def predict(self, state: State, inputs: TorchInputs) -> IntArray:
-        """Return the class index of each row as a network of the given state answers."""
-        with self._lock:
-            self.module.load_state_dict(state)
-            return self.evaluator.predict(self.module, inputs)
-
-    def probabilities(self, state: State, inputs: TorchInputs) -> FloatArray:
-        """Return the probability of each class, shape (n, K), as a network of the given state gives it."""
-        with self._lock:
-            self.module.load_state_dict(state)
-            return self.evaluator.probabilities(self.module, inputs)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"module": self.module, "evaluator": self.evaluator}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,11 +240,13 @@ class TorchMember(Member):
 
     def predict(self, inputs: TorchInputs) -> IntArray:
         """Return the class index of each row."""
-        return self.runtime.predict(self.state, inputs)
+        with self.runtime.holding(self.state):
+            return self.runtime.predict(inputs)
 
     def probabilities(self, inputs: TorchInputs) -> FloatArray:
         """Return the softmax of the logits of each row, shape (n, K)."""
-        return self.runtime.probabilities(self.state, inputs)
+        with self.runtime.holding(self.state):
+            return self.runtime.probabilities(inputs)
 
 
 @dataclass(eq=False)
@@ -319,29 +269,26 @@ class TorchTraining(Training):
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member until ``stop`` is content."""
-        learner, module, evaluator = self.learner, self.runtime.module, self.runtime.evaluator
-        rows = WeightedRows(
-            self.inputs,
-            torch.from_numpy(self.y).to(evaluator.device),
-            torch.from_numpy(sample_weight.astype(np.float32)).to(evaluator.device),
-            self._augment(seed),
-        )
-        sampler = EpochSampler(len(self.inputs), learner.batch_size, torch.Generator().manual_seed(seed))
+        learner, runtime = self.learner, self.runtime
+        weight = torch.from_numpy(sample_weight.astype(np.float32))
+        y = torch.from_numpy(self.y).to(runtime.device)
+        rows = WeightedRows(self.inputs, y, weight.to(runtime.device), self._augment(seed))
+        order = torch.Generator().manual_seed(seed) if self.steps_per_epoch > 1 else None
+        sampler = EpochSampler(len(self.inputs), learner.batch_size, order)
         best = BestEpoch(stop)
         with isolated_rng(seed):
-            module.load_state_dict(self._start_state())
-            optimizer = learner.new_optimizer(module)
+            runtime.module.load_state_dict(self._start_state())
+            optimizer = learner.new_optimizer(runtime.module)
             if self._optimizer_state is not None:
                 optimizer.load_state_dict(self._optimizer_state)
-            criterion = learner.resolved_loss.bind(rows.class_counts(evaluator.n_classes))
-            with closing(train_epochs(module, optimizer, criterion, rows, sampler, evaluator)) as epochs:
+            criterion = learner.resolved_loss.bind(rows.class_counts(runtime.n_classes))
+            with closing(train_epochs(runtime, optimizer, criterion, rows, sampler)) as epochs:
                 for predictions in epochs:
-                    if best.judge(Epoch(predictions, self._ask, self._snapshot)):
+                    if best.judge(Epoch(predictions, runtime.predict, self._snapshot)):
                         break
         if learner.optimizer_state == "carry":
             self._optimizer_state = optimizer.state_dict()
         trained = best.result()
-        assert isinstance(trained.member, TorchMember)
         self._previous = trained.member.state
         return trained
 
@@ -351,30 +298,20 @@ class TorchTraining(Training):
         if augmentation is None:
             return None
         if len(self.inputs.row_shape) != 3:
-            raise ParameterError(
-                "augment",
-                "TorchLearner",
-                allowed="'none' unless rows are images, shape (C, H, W)",
-                got=self.learner.augment,
-            )
+            allowed = "'none' unless rows are images, shape (C, H, W)"
+            raise ParameterError("augment", "TorchLearner", allowed=allowed, got=self.learner.augment)
         generator = torch.Generator().manual_seed(seed ^ 0x5EED)
         return lambda batch: augmentation(batch, generator)
-
-    def _ask(self, inputs: TorchInputs) -> IntArray:
-        """Answer as the network stands in the middle of training, without touching its weights."""
-        return self.runtime.evaluator.predict(self.runtime.module, inputs)
 
     def _snapshot(self) -> TorchMember:
         return TorchMember(self.runtime, _state_of(self.runtime.module))
 
     def _start_state(self) -> State:
-        if self.learner.start == "same" or (self.learner.start == "warm" and self._previous is None):
-            return self.initial_state
-        if self.learner.start == "warm":
-            assert self._previous is not None
+        if self.learner.start == "fresh":
+            return self.learner.new_state(self.inputs.row_shape, self.runtime.n_classes, other_than=self.runtime.module)
+        if self.learner.start == "warm" and self._previous is not None:
             return self._previous
-        n_classes = self.runtime.evaluator.n_classes
-        return self.learner.new_state(self.inputs.row_shape, n_classes, other_than=self.runtime.module)
+        return self.initial_state
 
 
 def _as_array(X: Tensor) -> npt.NDArray[Any]:

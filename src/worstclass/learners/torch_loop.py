@@ -6,10 +6,12 @@ evaluation mode, now answers for every training row. The caller decides when to 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,18 +21,10 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ModuleError, ParameterError
 from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs
 from worstclass.losses.base import Criterion
-from worstclass.networks.heads import CosineHead, HeadInput
+from worstclass.networks.heads import head_inputs
 
-#: modules that answer alike, bit for bit, in training and in evaluation mode
-SAME_IN_BOTH_MODES: frozenset[type[nn.Module]] = frozenset(
-    {
-        nn.Sequential, nn.ModuleList, nn.Identity, nn.Flatten, nn.Unflatten, nn.Linear, nn.Bilinear,
-        nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d,
-        nn.AvgPool3d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.LayerNorm,
-        nn.GroupNorm, nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.PReLU, nn.ELU, nn.SELU, nn.GELU, nn.SiLU, nn.Mish,
-        nn.Tanh, nn.Sigmoid, nn.Softplus, nn.Hardtanh, nn.Hardswish, CosineHead,
-    }
-)  # fmt: skip
+#: the weights of a network by name
+State = dict[str, Tensor]
 
 
 def resolve_device(device: str) -> torch.device:
@@ -52,18 +46,36 @@ def resolve_device(device: str) -> torch.device:
     return resolved
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluator:
-    """Reads a module's answers, and refuses answers that cannot be used."""
+class TorchRuntime:
+    """One module of the right shape on the device. Reads its answers, and refuses answers that cannot be used.
 
-    encoder: TorchEncoder
-    device: torch.device
-    batch_size: int
-    n_classes: int
+    The weights of members are put into it in turn; threads wait for each other.
+    """
 
-    def forward(self, module: nn.Module, rows: Tensor) -> Tensor:
+    def __init__(
+        self, module: nn.Module, encoder: TorchEncoder, device: torch.device, batch_size: int, n_classes: int
+    ) -> None:
+        self.module = module
+        self.encoder = encoder
+        self.device = device
+        self.batch_size = batch_size
+        self.n_classes = n_classes
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        """Copy and pickle everything but the lock."""
+        return TorchRuntime, (self.module, self.encoder, self.device, self.batch_size, self.n_classes)
+
+    @contextmanager
+    def holding(self, state: State) -> Iterator[None]:
+        """Put the weights of a member into the module, for the length of a context."""
+        with self._lock:
+            self.module.load_state_dict(state)
+            yield
+
+    def forward(self, rows: Tensor) -> Tensor:
         """Return the logits of one batch."""
-        logits = module(self.encoder.to_float(rows.to(self.device, non_blocking=True)))
+        logits = self.module(self.encoder.to_float(rows.to(self.device, non_blocking=True)))
         if not isinstance(logits, Tensor) or logits.shape != (len(rows), self.n_classes):
             shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ModuleError(
@@ -72,37 +84,31 @@ class Evaluator:
             )
         return logits
 
-    def answers(self, logits: Tensor) -> Tensor:
-        """Return the class index of each row."""
-        return _finite(logits).argmax(dim=1)
-
     @torch.inference_mode()
-    def predict(self, module: nn.Module, inputs: TorchInputs) -> IntArray:
+    def predict(self, inputs: TorchInputs) -> IntArray:
         """Return the class index of each row, in evaluation mode."""
-        parts = [self.answers(logits) for logits, _ in self._logits(module, inputs)]
-        answers: IntArray = torch.cat(parts).cpu().numpy() if parts else np.zeros(0, dtype=np.int64)
-        return answers
+        parts = [_finite(logits).argmax(dim=1) for logits, _ in self._logits(inputs)]
+        return torch.cat(parts).cpu().numpy() if parts else np.zeros(0, dtype=np.int64)
 
     @torch.inference_mode()
-    def probabilities(self, module: nn.Module, inputs: TorchInputs) -> FloatArray:
+    def probabilities(self, inputs: TorchInputs) -> FloatArray:
         """Return the softmax of the logits of each row, in evaluation mode, shape (n, K)."""
-        parts = [_finite(logits).double().softmax(dim=1) for logits, _ in self._logits(module, inputs)]
+        parts = [_finite(logits).double().softmax(dim=1) for logits, _ in self._logits(inputs)]
         return torch.cat(parts).cpu().numpy() if parts else np.zeros((0, self.n_classes))
 
     @torch.inference_mode()
-    def class_losses(self, module: nn.Module, rows: WeightedRows) -> Tensor:
+    def class_losses(self, rows: WeightedRows) -> Tensor:
         """Return the mean cross-entropy of each class over the training rows, in evaluation mode, shape (K,)."""
         total = torch.zeros(self.n_classes, device=self.device)
-        for logits, indices in self._logits(module, rows.inputs):
+        for logits, indices in self._logits(rows.inputs):
             target = rows.y[indices.to(rows.y.device)]
             total.index_add_(0, target, nn.functional.cross_entropy(logits, target, reduction="none").to(total.dtype))
         return total / rows.class_counts(self.n_classes)
 
-    def _logits(self, module: nn.Module, inputs: TorchInputs) -> Iterator[tuple[Tensor, Tensor]]:
-        module.eval()
-        sampler = EpochSampler(len(inputs), self.batch_size)
-        for batch, indices in inputs.batches(sampler):
-            yield self.forward(module, batch), indices
+    def _logits(self, inputs: TorchInputs) -> Iterator[tuple[Tensor, Tensor]]:
+        self.module.eval()
+        for batch, indices in inputs.batches(EpochSampler(len(inputs), self.batch_size)):
+            yield self.forward(batch), indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,91 +129,35 @@ class WeightedRows:
 
 
 def train_epochs(
-    module: nn.Module,
+    runtime: TorchRuntime,
     optimizer: torch.optim.Optimizer,
     criterion: Criterion,
     rows: WeightedRows,
     sampler: EpochSampler,
-    evaluator: Evaluator,
 ) -> Generator[IntArray, None, None]:
     """Train epoch after epoch; yield the answers on all training rows after each."""
-    step = Step(module, optimizer, criterion, evaluator)
-    if len(sampler) == 1:
-        sampler = EpochSampler(len(rows.inputs), len(rows.inputs))  # the order within one batch has no meaning
-    one_forward = len(sampler) == 1 and rows.augment is None and _answers_alike_in_both_modes(module)
-    with step:
-        yield from (_single_batch_epochs if one_forward else _epochs)(step, rows, sampler)
+    module, needed = runtime.module, criterion.needs_features
+    with head_inputs(module, runtime.n_classes) if needed else nullcontext(lambda: None) as features:
+        for number in count(1):
+            criterion.begin_epoch(number, lambda: runtime.class_losses(rows))
+            module.train()
+            for batch, indices in rows.inputs.batches(sampler):
+                at = indices.to(rows.y.device)
+                logits = runtime.forward(batch if rows.augment is None else rows.augment(batch))
+                losses = _one_a_row(criterion(logits, rows.y[at], features()), len(at))
+                optimizer.zero_grad(set_to_none=True)
+                (losses * rows.weight[at]).mean().backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+            yield runtime.predict(rows.inputs)
 
 
-def _epochs(step: Step, rows: WeightedRows, sampler: EpochSampler) -> Iterator[IntArray]:
-    module, evaluator = step.module, step.evaluator
-    for number in count(1):
-        step.criterion.begin_epoch(number, lambda: evaluator.class_losses(module, rows))
-        module.train()
-        for batch, indices in rows.inputs.batches(sampler):
-            on_device = indices.to(rows.y.device)
-            batch = batch if rows.augment is None else rows.augment(batch)
-            step.descend(step.forward(batch), rows.y[on_device], rows.weight[on_device])
-        yield evaluator.predict(module, rows.inputs)
-
-
-def _single_batch_epochs(step: Step, rows: WeightedRows, sampler: EpochSampler) -> Iterator[IntArray]:
-    """Train where one batch holds all rows: its forward pass is also the evaluation of the epoch before."""
-    module, evaluator = step.module, step.evaluator
-    batch, _ = next(iter(rows.inputs.batches(sampler)))
-    output = step.forward(batch)
-    for number in count(1):
-        step.criterion.begin_epoch(number, lambda: evaluator.class_losses(module, rows))
-        step.descend(output, rows.y, rows.weight)
-        output = step.forward(batch)
-        yield evaluator.answers(output.logits.detach()).cpu().numpy()
-
-
-@dataclass(frozen=True, eq=False)
-class Output:
-    """What a network gives for a batch: logits, and the features that its head made them of, where they are needed."""
-
-    logits: Tensor
-    features: Tensor | None
-
-
-class Step:
-    """Forward and backward on one batch, within a context where the loss needs to see what enters the head."""
-
-    def __init__(
-        self, module: nn.Module, optimizer: torch.optim.Optimizer, criterion: Criterion, evaluator: Evaluator
-    ) -> None:
-        self.module = module
-        self.criterion = criterion
-        self.evaluator = evaluator
-        self._optimizer = optimizer
-        self._head = HeadInput(module, evaluator.n_classes) if criterion.needs_features else None
-
-    def __enter__(self) -> Self:
-        if self._head is not None:
-            self._head.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        if self._head is not None:
-            self._head.__exit__(*error)
-
-    def forward(self, batch: Tensor) -> Output:
-        """Run the network on a batch."""
-        logits = self.evaluator.forward(self.module, batch)
-        return Output(logits, None if self._head is None else self._head.features())
-
-    def descend(self, output: Output, target: Tensor, weight: Tensor) -> None:
-        """Take one step of the optimizer on the weighted losses."""
-        losses = self.criterion(output.logits, target, output.features)
-        if losses.shape != target.shape:
-            raise ModuleError(
-                f"The loss must return one value a row, shape {tuple(target.shape)}, so that rows can be weighted. "
-                f"Got {tuple(losses.shape)}. Turn its reduction off (reduction='none')."
-            )
-        self._optimizer.zero_grad(set_to_none=True)
-        (losses * weight).mean().backward()  # type: ignore[no-untyped-call]
-        self._optimizer.step()
+def _one_a_row(losses: Tensor, n_rows: int) -> Tensor:
+    if losses.shape != (n_rows,):
+        raise ModuleError(
+            f"The loss must return one value a row, shape {(n_rows,)}, so that rows can be weighted. "
+            f"Got {tuple(losses.shape)}. Turn its reduction off (reduction='none')."
+        )
+    return losses
 
 
 def _finite(logits: Tensor) -> Tensor:
@@ -217,7 +167,3 @@ def _finite(logits: Tensor) -> Tensor:
             "(standardise them), or lower the learning rate."
         )
     return logits
-
-
-def _answers_alike_in_both_modes(module: nn.Module) -> bool:
-    return all(type(part) in SAME_IN_BOTH_MODES for part in module.modules())

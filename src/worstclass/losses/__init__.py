@@ -1,8 +1,8 @@
 """Losses by name.
 
 A ``Loss`` holds options and knows nothing of the data. Bound to the class counts of a training sample it becomes a
-``Criterion``, which returns one loss a row. A new loss is one file in this folder, whose class is registered under its
-name by ``@register_loss("name")``.
+``Criterion``, which returns one loss a row. A new loss is a class in this folder that gives its name:
+``class Focal(Loss, name="focal")``.
 """
 
 from __future__ import annotations
@@ -48,9 +48,12 @@ def build_loss(name: str, weighting: str | WeightingRule | None = None, **option
     loss = known[name](**options)
     if weighting is None or weighting == "none":
         return loss
-    from worstclass.losses.weighting import Weighted, weighting_rule
+    from worstclass.losses.weighting import RULES, Weighted
 
-    return Weighted(loss, weighting_rule(weighting))
+    if isinstance(weighting, str):
+        check_choice(weighting, "weighting", "build_loss", ["none", *RULES])
+        weighting = RULES[weighting]()
+    return Weighted(loss, weighting)
 
 
 def _losses() -> dict[str, type[Loss]]:

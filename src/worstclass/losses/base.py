@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -19,6 +19,10 @@ from worstclass.exceptions import DataError, ParameterError
 
 #: from logits, shape (n, K), and class indices, shape (n,), to one loss a row, shape (n,)
 RowLossFunction = Callable[[Tensor, Tensor], Tensor]
+
+
+#: name -> loss
+REGISTERED: dict[str, type[Loss]] = {}
 
 
 class Criterion(ABC):
@@ -56,7 +60,23 @@ class Criterion(ABC):
 
 
 class Loss(ABC):
-    """Options of a loss, a frozen dataclass; knows nothing of the data until bound."""
+    """Options of a loss, a frozen dataclass; knows nothing of the data until bound.
+
+    A subclass with a ``name`` (``class Focal(Loss, name="focal")``) is known to ``build_loss`` by it. Options named in
+    ``at_least_0`` must be numbers of at least 0.
+    """
+
+    at_least_0: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        if name is not None:
+            REGISTERED[name] = cls
+
+    def __post_init__(self) -> None:
+        for name in self.at_least_0:
+            value: Any = getattr(self, name)
+            if not is_number(value) or value < 0:
+                raise ParameterError(name, type(self).__name__, allowed="a number of at least 0", got=value)
 
     @abstractmethod
     def bind(self, class_counts: Tensor) -> Criterion:
@@ -66,22 +86,6 @@ class Loss(ABC):
         ----------
         class_counts : training rows of every class, at least 1 each; int64, shape (K,), on the device to be used.
         """
-
-
-#: name -> loss; filled by ``register_loss``
-REGISTERED: dict[str, type[Loss]] = {}
-
-LossClass = TypeVar("LossClass", bound=type[Loss])
-
-
-def register_loss(name: str) -> Callable[[LossClass], LossClass]:
-    """Class decorator: let ``build_loss`` know a loss by its name."""
-
-    def register(loss: LossClass) -> LossClass:
-        REGISTERED[name] = loss
-        return loss
-
-    return register
 
 
 @dataclass(frozen=True)
@@ -106,14 +110,17 @@ class PlainLoss(Loss):
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return a criterion that asks the function and keeps no state."""
-        return _PlainCriterion(self.function)
+        return PlainCriterion(self.function)
 
 
-class _PlainCriterion(Criterion):
+class PlainCriterion(Criterion):
+    """A function of (logits, class indices) that keeps no state."""
+
     def __init__(self, function: RowLossFunction) -> None:
         self._function = function
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
+        """Return what the function does."""
         return self._function(logits, target)
 
 
@@ -126,12 +133,7 @@ def wide_counts(class_counts: Tensor) -> Tensor:
     """Return class counts as floats, in double precision where the device has it."""
     if class_counts.numel() == 0 or int(class_counts.min()) < 1:
         raise DataError(f"Every class must have at least one training row. Got counts {class_counts.tolist()}.")
-    return class_counts.to(wide_dtype(class_counts.device))
-
-
-def wide_dtype(device: torch.device) -> torch.dtype:
-    """Return the widest float that a device computes with."""
-    return torch.float32 if device.type == "mps" else torch.float64
+    return class_counts.to(torch.float32 if class_counts.device.type == "mps" else torch.float64)
 
 
 def class_means(values: Tensor, target: Tensor, n_classes: int) -> tuple[Tensor, Tensor]:
@@ -148,14 +150,6 @@ def class_means(values: Tensor, target: Tensor, n_classes: int) -> tuple[Tensor,
     is_of_class = target == torch.arange(n_classes, device=target.device)[:, None]
     n_rows = is_of_class.sum(dim=1)
     return (is_of_class.to(values.dtype) @ values) / n_rows.clamp_min(1), n_rows
-
-
-def require_at_least_0(owner: object, *parameters: str) -> None:
-    """Raise unless the attributes of these names are finite numbers >= 0."""
-    for parameter in parameters:
-        value: Any = getattr(owner, parameter)
-        if not is_number(value) or value < 0:
-            raise ParameterError(parameter, type(owner).__name__, allowed="a number of at least 0", got=value)
 
 
 def require_kind(owner: object, parameter: str, kind: type, *, allowed: str) -> None:

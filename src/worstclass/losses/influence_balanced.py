@@ -10,16 +10,15 @@ from torch import Tensor
 
 from worstclass._checks import check_count, check_positive
 from worstclass.exceptions import ParameterError
-from worstclass.losses.base import Criterion, Loss, register_loss, require_kind, row_cross_entropy, wide_counts
+from worstclass.losses.base import Criterion, Loss, require_kind, row_cross_entropy, wide_counts
 from worstclass.losses.cross_entropy import CrossEntropy
 
 #: added to the influence, so that a row without any has a finite factor
 EPSILON = 1e-3
 
 
-@register_loss("influence-balanced")
 @dataclass(frozen=True)
-class InfluenceBalanced(Loss):
+class InfluenceBalanced(Loss, name="influence-balanced"):
     """A loss divided by the influence of the row: ``lambda_y / (|p - e_y|_1 |h|_1 + 0.001)`` times the base loss.
 
     S. Park, J. Lim, Y. Jeon, J. Y. Choi: "Influence-Balanced Loss for Imbalanced Visual Classification", ICCV 2021.
@@ -69,15 +68,14 @@ class InfluenceBalanced(Loss):
         shares = wide_counts(class_counts).reciprocal()
         if not self.class_factor:
             shares = torch.ones_like(shares)
-        return _InfluenceBalancedCriterion(
-            self.base.bind(class_counts), self.alpha * shares / shares.sum(), after=self.after
-        )
+        factors = self.alpha * shares / shares.sum()
+        return _InfluenceBalancedCriterion(self.base.bind(class_counts), factors, self.after)
 
 
 class _InfluenceBalancedCriterion(Criterion):
     needs_features = True
 
-    def __init__(self, base: Criterion, class_factors: Tensor, *, after: int) -> None:
+    def __init__(self, base: Criterion, class_factors: Tensor, after: int) -> None:
         self._base = base
         self._class_factors = class_factors
         self._after = after
@@ -89,13 +87,10 @@ class _InfluenceBalancedCriterion(Criterion):
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
         if features is None or features.ndim != 2 or len(features) != len(target):
-            raise ParameterError(
-                "features",
-                "InfluenceBalanced",
-                allowed=f"a tensor of shape ({len(target)}, d), what enters the network's last layer",
-                got=None if features is None else tuple(features.shape),
-                hint="HeadInput of worstclass.networks.heads reads it.",
-            )
+            allowed = f"a tensor of shape ({len(target)}, d), what enters the network's last layer"
+            got = None if features is None else tuple(features.shape)
+            hint = "worstclass.networks.heads.head_inputs reads it."
+            raise ParameterError("features", "InfluenceBalanced", allowed=allowed, got=got, hint=hint)
         losses = self._base(logits, target, features)
         return losses if self._epoch <= self._after else losses * self._factors(logits, target, features)
 

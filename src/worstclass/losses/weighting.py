@@ -10,40 +10,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from worstclass._checks import check_choice, check_count, is_number
+from worstclass._checks import check_count, is_number
 from worstclass.exceptions import ParameterError
 from worstclass.losses.base import Criterion, Loss, require_kind, wide_counts
 
-#: from the number of an epoch, counted from 1, to the class weights, shape (K,)
-EpochWeights = Callable[[int], Tensor]
-
 
 class WeightingRule(ABC):
-    """Options of a rule, a frozen dataclass; knows nothing of the data until bound."""
+    """Options of a rule, a frozen dataclass."""
 
     @abstractmethod
-    def bind(self, class_counts: Tensor) -> EpochWeights:
-        """Return a function from the number of an epoch, from 1, to the class weights, shape (K,), which sum to K.
+    def weights(self, class_counts: Tensor, epoch: int) -> Tensor:
+        """Return the class weights of an epoch, shape (K,), which sum to K.
 
         Parameters
         ----------
         class_counts : training rows of every class, at least 1 each; int64, shape (K,), on the device to be used.
+        epoch : number of the epoch, from 1.
         """
-
-
-@dataclass(frozen=True)
-class NoWeighting(WeightingRule):
-    """A weight of 1 for every class.
-
-    Examples
-    --------
-    >>> NoWeighting().bind(torch.tensor([3, 1]))(1).tolist()
-    [1.0, 1.0]
-    """
-
-    def bind(self, class_counts: Tensor) -> EpochWeights:
-        """Return the weights, the same in every epoch."""
-        return _always(torch.ones_like(wide_counts(class_counts)))
 
 
 @dataclass(frozen=True)
@@ -52,13 +35,13 @@ class InverseFrequency(WeightingRule):
 
     Examples
     --------
-    >>> InverseFrequency().bind(torch.tensor([3, 1]))(1).tolist()
+    >>> InverseFrequency().weights(torch.tensor([3, 1]), epoch=1).tolist()
     [0.5, 1.5]
     """
 
-    def bind(self, class_counts: Tensor) -> EpochWeights:
+    def weights(self, class_counts: Tensor, epoch: int) -> Tensor:
         """Return the weights, the same in every epoch."""
-        return _always(_summing_to_n_classes(wide_counts(class_counts).reciprocal()))
+        return _summing_to_n_classes(wide_counts(class_counts).reciprocal())
 
 
 @dataclass(frozen=True)
@@ -74,7 +57,7 @@ class EffectiveNumber(WeightingRule):
 
     Examples
     --------
-    >>> EffectiveNumber(beta=0.5).bind(torch.tensor([2, 1]))(1)  # effective numbers 1.5 and 1
+    >>> EffectiveNumber(beta=0.5).weights(torch.tensor([2, 1]), epoch=1)  # effective numbers 1.5 and 1
     tensor([0.8000, 1.2000], dtype=torch.float64)
     """
 
@@ -84,11 +67,11 @@ class EffectiveNumber(WeightingRule):
         if not is_number(self.beta) or not 0 <= self.beta < 1:
             raise ParameterError("beta", "EffectiveNumber", allowed="a number in [0, 1)", got=self.beta)
 
-    def bind(self, class_counts: Tensor) -> EpochWeights:
+    def weights(self, class_counts: Tensor, epoch: int) -> Tensor:
         """Return the weights, the same in every epoch."""
         log_beta = math.log1p(self.beta - 1) if self.beta > 0 else -math.inf
         # 1 - beta^n without cancellation; the factor 1 - beta is common to all classes
-        return _always(_summing_to_n_classes(-1 / torch.expm1(wide_counts(class_counts) * log_beta)))
+        return _summing_to_n_classes(-1 / torch.expm1(wide_counts(class_counts) * log_beta))
 
 
 @dataclass(frozen=True)
@@ -97,8 +80,8 @@ class Deferred(WeightingRule):
 
     Examples
     --------
-    >>> weights = Deferred(InverseFrequency(), after=160).bind(torch.tensor([3, 1]))
-    >>> weights(160).tolist(), weights(161).tolist()
+    >>> rule, counts = Deferred(InverseFrequency(), after=160), torch.tensor([3, 1])
+    >>> rule.weights(counts, epoch=160).tolist(), rule.weights(counts, epoch=161).tolist()
     ([1.0, 1.0], [0.5, 1.5])
     """
 
@@ -109,29 +92,14 @@ class Deferred(WeightingRule):
         require_kind(self, "rule", WeightingRule, allowed="a WeightingRule, such as EffectiveNumber()")
         check_count(self.after, "after", "Deferred", least=0)
 
-    def bind(self, class_counts: Tensor) -> EpochWeights:
-        """Return the weights of each epoch."""
-        early, late = NoWeighting().bind(class_counts), self.rule.bind(class_counts)
-        return lambda number: early(number) if number <= self.after else late(number)
+    def weights(self, class_counts: Tensor, epoch: int) -> Tensor:
+        """Return 1 for every class at first, then the weights of the rule."""
+        late = self.rule.weights(class_counts, epoch)
+        return torch.ones_like(late) if epoch <= self.after else late
 
 
 #: name -> rule with its default options
-RULES: dict[str, type[WeightingRule]] = {
-    "none": NoWeighting,
-    "inverse-frequency": InverseFrequency,
-    "effective-number": EffectiveNumber,
-}
-
-
-def weighting_rule(weighting: str | WeightingRule) -> WeightingRule:
-    """Return a rule by its name; a rule is returned as it is."""
-    if isinstance(weighting, WeightingRule):
-        return weighting
-    if not isinstance(weighting, str):
-        allowed = f"one of {list(RULES)}, a WeightingRule or None"
-        raise ParameterError("weighting", "build_loss", allowed=allowed, got=weighting)
-    check_choice(weighting, "weighting", "build_loss", RULES)
-    return RULES[weighting]()
+RULES: dict[str, type[WeightingRule]] = {"inverse-frequency": InverseFrequency, "effective-number": EffectiveNumber}
 
 
 @dataclass(frozen=True)
@@ -161,27 +129,24 @@ class Weighted(Loss):
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion of the loss and the weights for these counts."""
-        return _WeightedCriterion(self.loss.bind(class_counts), self.rule.bind(class_counts))
+        return _WeightedCriterion(self.loss.bind(class_counts), self.rule, class_counts)
 
 
 class _WeightedCriterion(Criterion):
-    def __init__(self, criterion: Criterion, weights: EpochWeights) -> None:
+    def __init__(self, criterion: Criterion, rule: WeightingRule, class_counts: Tensor) -> None:
         self.needs_features = criterion.needs_features
         self._criterion = criterion
-        self._weights = weights
-        self._epoch = 1
+        self._rule = rule
+        self._class_counts = class_counts
+        self._weights = rule.weights(class_counts, 1)
 
     def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:
-        self._epoch = number
+        self._weights = self._rule.weights(self._class_counts, number)
         self._criterion.begin_epoch(number, class_losses)
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
         losses = self._criterion(logits, target, features)
-        return losses * self._weights(self._epoch).to(losses)[target]
-
-
-def _always(weights: Tensor) -> EpochWeights:
-    return lambda number: weights
+        return losses * self._weights.to(losses)[target]
 
 
 def _summing_to_n_classes(weights: Tensor) -> Tensor:

@@ -5,12 +5,12 @@ Networks return logits only. A loss that needs features gets them from the input
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedParameter
 
 from worstclass.exceptions import ModuleError
 
@@ -27,7 +27,6 @@ class CosineHead(nn.Module):
     Parameters
     ----------
     in_features, out_features : as of ``nn.Linear``.
-    device, dtype : those of the weights.
 
     Examples
     --------
@@ -38,25 +37,11 @@ class CosineHead(nn.Module):
     [[1.0, 0.0, -1.0]]
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        *,
-        device: torch.device | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, in_features: int, out_features: int) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = nn.Parameter(torch.empty(out_features, in_features, device=device, dtype=dtype))
-        self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        """Draw directions uniformly, as weights of length 1."""
-        nn.init.normal_(self.weight)
-        self.weight.copy_(_directions(self.weight))
+        self.weight = nn.Parameter(_directions(torch.randn(out_features, in_features)))  # uniform, of length 1
 
     def forward(self, features: Tensor) -> Tensor:
         """Return the cosines, shape (..., out_features); within [-1, 1] up to rounding."""
@@ -96,10 +81,12 @@ def find_head(module: nn.Module, n_classes: int) -> Head:
     return next((layer for layer in fitting if layer is named), fitting[-1])
 
 
-class HeadInput:
-    """Reads the features of each batch: what enters the head when the module is called.
+@contextmanager
+def head_inputs(module: nn.Module, n_classes: int) -> Iterator[Callable[[], Tensor]]:
+    """Give a function that returns the features of a batch: what entered the head when the module was last called.
 
-    A context: the hooks it needs are on the module from its beginning to its end.
+    They have the shape (n, d), and their graph. The hooks that this needs are on the module for the length of the
+    context.
 
     Parameters
     ----------
@@ -109,49 +96,32 @@ class HeadInput:
     Examples
     --------
     >>> network = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 3))
-    >>> with HeadInput(network, 3) as head_input:
+    >>> with head_inputs(network, 3) as features:
     ...     logits = network(torch.ones(5, 2))
-    ...     features = head_input.features()
-    >>> features.shape
+    ...     features().shape
     torch.Size([5, 8])
     """
+    head, entered = find_head(module, n_classes), list[Tensor]()
 
-    def __init__(self, module: nn.Module, n_classes: int) -> None:
-        self._module = module
-        self._head = find_head(module, n_classes)
-        self._hooks: list[torch.utils.hooks.RemovableHandle] = []
-        self._inputs: list[Tensor] = []
+    def record(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        entered.append(next(iter((*args, *kwargs.values()))))
 
-    def __enter__(self) -> Self:
-        self._hooks = [
-            self._module.register_forward_pre_hook(self._forget),
-            self._head.register_forward_pre_hook(self._record, with_kwargs=True),
-        ]
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks = []
-        self._inputs = []
-
-    def features(self) -> Tensor:
-        """Return what entered the head when the module was last called, shape (n, d), with its graph."""
-        if len(self._inputs) != 1:
+    def features() -> Tensor:
+        if len(entered) != 1:
             raise ModuleError(
                 f"The features of a batch are what enters the module's last layer, so a call of the module must use "
-                f"that layer exactly once. It used {self._head} {len(self._inputs)} times. Make the layer that answers "
-                f"the logits an attribute named 'head', and call it once in forward."
+                f"that layer exactly once. It used {head} {len(entered)} times. Make the layer that answers the logits "
+                f"an attribute named 'head', and call it once in forward."
             )
-        return self._inputs[0].flatten(start_dim=1)
+        return entered[0].flatten(start_dim=1)
 
-    def _forget(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        self._inputs = []
-
-    def _record(self, head: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._inputs.append(next(iter((*args, *kwargs.values()))))
+    forgets = module.register_forward_pre_hook(lambda *_: entered.clear())
+    records = head.register_forward_pre_hook(record, with_kwargs=True)
+    try:
+        yield features
+    finally:
+        forgets.remove()
+        records.remove()
 
 
 def with_cosine_head(module: nn.Module, n_classes: int) -> nn.Module:
@@ -165,13 +135,7 @@ def with_cosine_head(module: nn.Module, n_classes: int) -> nn.Module:
     CosineHead(in_features=8, out_features=3)
     """
     head = find_head(module, n_classes)
-    if isinstance(head.weight, UninitializedParameter):
-        raise ModuleError(
-            f"The head {head} is lazy: its number of inputs is not known before the module is first called. Call the "
-            "module once, or use nn.Linear."
-        )
-    cosine = CosineHead(head.in_features, n_classes, device=head.weight.device, dtype=head.weight.dtype)
-    cosine.train(head.training)
+    cosine = CosineHead(head.in_features, n_classes).to(head.weight).train(head.training)
     if head is module:
         return cosine
     for path in [path for path, part in module.named_modules(remove_duplicate=False) if part is head]:

@@ -1,10 +1,14 @@
-"""What the networks for images share: a check of the shape of the rows, and the initial weights of convolutions."""
+"""A small convolutional network, and what all networks for images share."""
 
 from __future__ import annotations
+
+from itertools import pairwise
+from math import ceil
 
 import torch
 from torch import nn
 
+from worstclass._checks import check_count
 from worstclass.exceptions import ParameterError
 
 #: pixels a side below which the stages of a network have nothing left to look at
@@ -45,11 +49,38 @@ def start_convolutions(network: nn.Module) -> None:
                 nn.init.zeros_(layer.bias)
 
 
+def cnn_small(input_shape: tuple[int, ...], n_classes: int, width: int = 16) -> nn.Sequential:
+    """Build three 3 x 3 convolutions with ReLU, each of which halves the image, and a linear head over all positions.
+
+    The convolutions take steps of two pixels in place of pooling, for speed. Without normalisation the network answers
+    alike in training and in evaluation mode. With 3 channels of 32 x 32 pixels and 10 classes it has 33,834 parameters.
+
+    Parameters
+    ----------
+    input_shape : (channels, height, width).
+    n_classes : number of logits.
+    width : channels of the first convolution; the others have two and four times as many.
+
+    Examples
+    --------
+    >>> network = cnn_small((3, 32, 32), 10)
+    >>> sum(weights.numel() for weights in network.parameters())
+    33834
+    """
+    check_count(width, "width", "the network 'cnn-small'")
+    channels, height, breadth = require_images("cnn-small", input_shape)
+    layers: list[nn.Module] = []
+    for channels_in, channels_out in pairwise((channels, width, 2 * width, 4 * width)):
+        layers += [nn.Conv2d(channels_in, channels_out, kernel_size=3, stride=2, padding=1), nn.ReLU(inplace=True)]
+    n_features = 4 * width * ceil(height / 8) * ceil(breadth / 8)
+    network = nn.Sequential(*layers, nn.Flatten(), nn.Linear(n_features, n_classes))
+    start_convolutions(network)
+    return network
+
+
 def _how_to_make_images(input_shape: tuple[int, ...]) -> str:
-    if len(input_shape) == 1:
-        return "For a table use 'mlp'."
     if len(input_shape) == 2:
         return "Images of one channel have the shape (1, height, width): X[:, None] adds the channel."
     if len(input_shape) == 3 and input_shape[2] < SMALLEST_SIDE <= min(input_shape[:2]):
         return "Channels come first: X.transpose(0, 3, 1, 2) of an array, X.permute(0, 3, 1, 2) of a tensor."
-    return "Enlarge smaller images, or use 'mlp'." if len(input_shape) == 3 else ""
+    return "Enlarge smaller images, or use 'mlp'." if len(input_shape) == 3 else "For a table use 'mlp'."

@@ -53,13 +53,10 @@ def resnet18(input_shape: tuple[int, ...], n_classes: int, stem: str = "small") 
     """
     check_choice(stem, "stem", "the network 'resnet18'", STEMS)
     channels, _, _ = require_images("resnet18", input_shape, smallest=STEMS[stem])
-    if stem == "small":
-        layers = conv_norm_relu(channels, 64, kernel_size=3)
-    else:
-        layers = [
-            *conv_norm_relu(channels, 64, kernel_size=7, stride=2),
-            nn.MaxPool2d(kernel_size=3, stride=2, padding=1),
-        ]
+    layers = conv_norm_relu(channels, 64, kernel_size=3)
+    if stem == "imagenet":
+        pool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
+        layers = [*conv_norm_relu(channels, 64, kernel_size=7, stride=2), pool]
     return residual_network(layers, (64, 128, 256, 512), 2, projection_shortcut, n_classes)
 
 
@@ -101,10 +98,6 @@ class ZeroPaddedShortcut(nn.Module):
         # The mean over one pixel is that pixel; unlike a slice, it keeps the memory format
         thinned = nn.functional.avg_pool2d(images, kernel_size=1, stride=self.stride)
         return nn.functional.pad(thinned, (0, 0, 0, 0, 0, self.n_new))
-
-    def extra_repr(self) -> str:
-        """Return what ``print`` shows between the brackets."""
-        return f"n_new={self.n_new}, stride={self.stride}"
 
 
 def projection_shortcut(channels_in: int, channels_out: int, stride: int) -> nn.Module:

@@ -5,7 +5,7 @@ starts with ``$`` and says what it is::
 
     {"$tuple": [1, 2]}                 {"$float": "inf"}               {"$fraction": "2/3"}
     {"$dict": [[0, 0.8], [1, 0.9]]}    {"$array": ["a", "b"], "dtype": "<U1", "shape": [2]}
-    {"$array": "state.seen_rows_.training"}       a larger array, by its name in arrays.safetensors
+    {"$array": "0001"}                 a larger array, by its name in arrays.safetensors
     {"$tensor": {"$array": ...}}       a tensor of torch
     {"$record": "worstclass.metrics.ClassRow", "fields": {...}}                     a frozen dataclass of this package
     {"$estimator": "worstclass.learners.torch_learner.TorchLearner", "params": {...}}      parameters, nothing fitted
@@ -19,10 +19,11 @@ A parameter that cannot be stored, such as a function, is a ``NotStored`` record
 
 from __future__ import annotations
 
-import json
+import importlib
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -35,19 +36,13 @@ from sklearn.base import BaseEstimator, clone
 from worstclass._state import Stateful
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.learners.base import Member, WeakLearner
-from worstclass.storage.kinds import RECORDS, UNFITTED, name_of
-from worstclass.storage.members import (
-    StoredWeights,
-    read_arrays,
-    read_sklearn,
-    read_weights,
-    require_file,
-    write_sklearn,
-    write_weights,
-)
+from worstclass.storage import files
+from worstclass.storage.kinds import class_named, is_record, is_unfitted, name_of
 
 #: numeric arrays of more entries go to a file; smaller ones are easier to read in JSON
 MOST_INLINE = 100
+#: weights that were read from one file while they are written to another
+Moved = list[tuple[files.StoredWeights, Path]]
 ARRAYS, HISTORY = "arrays.safetensors", "history.json"
 
 
@@ -76,10 +71,9 @@ class Writer:
     write_model : writes a fitted estimator to a folder of its own, and returns the ``moved`` of its writer.
     """
 
-    def __init__(self, folder: Path, write_model: Callable[[Any, Path], list[tuple[StoredWeights, Path]]]) -> None:
+    def __init__(self, folder: Path, write_model: Callable[[Any, Path], Moved]) -> None:
         self.folder = folder
-        #: weights that were read from one file while they are written to another
-        self.moved: list[tuple[StoredWeights, Path]] = []
+        self.moved: Moved = []
         self._write_model = write_model
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._n_objects = 0
@@ -93,7 +87,7 @@ class Writer:
             if name == "estimator_":
                 state[name] = self._model(value, "inner")
             elif name == "history_":
-                write_json(self.folder / HISTORY, self.encode(value, name), indent=None)
+                files.write_json(self.folder / HISTORY, self.encode(value, name), indent=None)
                 state[name] = {"$history": True}
             else:
                 state[name] = self.encode(value, f"state.{name}")
@@ -112,56 +106,50 @@ class Writer:
     def close(self) -> None:
         """Write the arrays that were collected."""
         if self._arrays:
-            from safetensors.numpy import save_file
-
-            save_file(self._arrays, self.folder / ARRAYS)
+            files.write_tensors(self._arrays, self.folder / ARRAYS, "numpy")
 
     def encode(self, value: Any, where: str) -> Any:
-        """Return a value for JSON; ``where`` names it in files and errors."""
-        if isinstance(value, np.generic):
-            value = value.item()
-        if value is None or isinstance(value, bool | int | str):
-            return value
-        if isinstance(value, float):
-            return value if math.isfinite(value) else {"$float": repr(value)}
-        if isinstance(value, Fraction):
-            return {"$fraction": str(value)}
-        if isinstance(value, Mapping):
-            return self._mapping(value, where)
-        if isinstance(value, list | tuple):
-            return self._sequence(value, where)
+        """Return a value for JSON; ``where`` names it in errors."""
+        match value.item() if isinstance(value, np.generic) else value:
+            case None | bool() | int() | str() as plain:
+                return plain
+            case float() as number:
+                return number if math.isfinite(number) else {"$float": repr(number)}
+            case Fraction():
+                return {"$fraction": str(value)}
+            case Mapping() if all(isinstance(key, str) and not key.startswith("$") for key in value):
+                return {str(key): self.encode(item, f"{where}.{key}") for key, item in value.items()}
+            case Mapping():
+                return {"$dict": [[self.encode(x, where) for x in pair] for pair in value.items()]}
+            case [Member(), *_]:
+                return self._members(value)
+            case list() | tuple():
+                items = [self.encode(item, f"{where}.{number}") for number, item in enumerate(value)]
+                return {"$tuple": items} if isinstance(value, tuple) else items
+            case np.ndarray():
+                return self._array(value, where)
+            case Stateful() if not self._in_params:
+                self._n_parts += 1
+                return self._model(value, self._n_parts)
         return self._object(value, where)
 
-    def _mapping(self, value: Mapping[Any, Any], where: str) -> Any:
-        if all(isinstance(key, str) and not key.startswith("$") for key in value):
-            return {str(key): self.encode(item, f"{where}.{key}") for key, item in value.items()}
-        pairs = enumerate(value.items())
-        return {"$dict": [[self.encode(x, f"{where}.{number}") for x in pair] for number, pair in pairs]}
-
-    def _sequence(self, value: Sequence[Any], where: str) -> Any:
-        if value and all(isinstance(item, Member) for item in value):
-            return self._members(value)
-        items = [self.encode(item, f"{where}.{number}") for number, item in enumerate(value)]
-        return {"$tuple": items} if isinstance(value, tuple) else items
-
     def _object(self, value: Any, where: str) -> Any:
-        if isinstance(value, np.ndarray):
-            return self._array(value, where)
-        if _is_torch(value, "Tensor"):
+        torch = sys.modules.get("torch")  # a value of torch is here only where torch is
+        if torch is not None and isinstance(value, torch.Tensor):
             return {"$tensor": self._array(value.detach().cpu().numpy(), where)}
-        if _is_torch(value, "device"):
+        if torch is not None and isinstance(value, torch.device):
             return str(value)
-        if isinstance(value, Stateful) and not self._in_params:
-            self._n_parts += 1
-            return self._model(value, self._n_parts)
-        if UNFITTED.holds(type(value)):
+        if is_unfitted(type(value)):
             return {"$estimator": name_of(value), "params": self.params(value.get_params(deep=False), where)}
-        if _is_sklearn(value):
-            return self._sklearn(value)
-        if RECORDS.holds(type(value)):
+        if is_record(type(value)):
             names = [item.name for item in fields(value) if item.init]
             encoded = {name: self.encode(getattr(value, name), f"{where}.{name}") for name in names}
             return {"$record": name_of(value), "fields": encoded}
+        if _is_sklearn(value):
+            self._n_objects += 1
+            unfitted = clone(value) if self._in_params and isinstance(value, BaseEstimator) else value
+            files.write_sklearn(unfitted, object_file(self.folder, self._n_objects))
+            return {"$sklearn": self._n_objects}
         return self._not_storable(value, where)
 
     def _array(self, value: npt.NDArray[Any], where: str) -> Any:
@@ -171,27 +159,17 @@ class Writer:
         if kind in "UO" or value.size <= MOST_INLINE:
             items = [self.encode(item, where) for item in value.ravel().tolist()]
             return {"$array": items, "dtype": value.dtype.str, "shape": list(value.shape)}
-        native = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("="))
-        while where in self._arrays:  # keys with dots can make two paths alike
-            where += "'"
-        self._arrays[where] = native
-        return {"$array": where}
-
-    def _sklearn(self, value: Any) -> Any:
-        self._n_objects += 1
-        file = object_file(self.folder, self._n_objects)
-        file.parent.mkdir(exist_ok=True)
-        write_sklearn(clone(value) if self._in_params and isinstance(value, BaseEstimator) else value, file)
-        return {"$sklearn": self._n_objects}
+        name = f"{len(self._arrays) + 1:04d}"
+        self._arrays[name] = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("="))
+        return {"$array": name}
 
     def _members(self, members: Sequence[Any]) -> Any:
         """Write one file a member; one member is in memory at a time."""
         suffix = "safetensors" if isinstance(members[0].state, dict) else "skops"
-        (self.folder / "members").mkdir()
         for number, member in enumerate(members, start=1):
-            file = member_file(self.folder, number, suffix)
-            (write_weights if suffix == "safetensors" else write_sklearn)(member.state, file)
-            if isinstance(source := getattr(member, "weights", None), StoredWeights):
+            file = numbered(self.folder, "members", number, f".{suffix}")
+            (files.write_sklearn if suffix == "skops" else files.write_tensors)(member.state, file)
+            if isinstance(source := getattr(member, "weights", None), files.StoredWeights):
                 self.moved.append((source, file))
         return {"$members": len(members), "suffix": suffix}
 
@@ -219,23 +197,6 @@ class Reader:
     module: Callable[..., Any] | None = None
     trusted: Sequence[str] = ()
     keep_in_memory: bool = True
-    _read: dict[str, Callable[[Any], Any]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._read = {
-            "$tuple": lambda value: tuple(self.decode(value["$tuple"])),
-            "$float": lambda value: float(value["$float"]),
-            "$fraction": lambda value: Fraction(value["$fraction"]),
-            "$dict": lambda value: {self.decode(key): self.decode(item) for key, item in value["$dict"]},
-            "$array": self._array,
-            "$tensor": lambda value: _tensor(self.decode(value["$tensor"])),
-            "$record": self._record,
-            "$estimator": self._estimator,
-            "$sklearn": lambda value: read_sklearn(object_file(self.folder, value["$sklearn"]), self.trusted),
-            "$model": lambda value: self.read_model(model_folder(self.folder, value["$model"])),
-            "$members": self._members,
-            "$history": lambda value: self.decode(read_json(self.folder / HISTORY)),
-        }
 
     def decode(self, value: Any) -> Any:
         """Return the value that was encoded."""
@@ -246,99 +207,84 @@ class Reader:
         tag = next((key for key in value if key.startswith("$")), None)
         if tag is None:
             return {key: self.decode(item) for key, item in value.items()}
-        if tag not in self._read:
+        if tag not in DECODERS:
             raise ModelFormatError(f"The model file has a value of an unknown kind, {tag!r}.")
-        return self._read[tag](value)
+        return DECODERS[tag](self, value[tag], value)
 
-    def _array(self, value: Mapping[str, Any]) -> npt.NDArray[Any]:
-        if isinstance(value["$array"], str):
-            return self._arrays[value["$array"]]
-        dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "biufUO":
+    def array(self, items: Any, value: Mapping[str, Any]) -> npt.NDArray[Any]:
+        """Return an array that is in the JSON itself, or in the file of arrays by its name."""
+        if isinstance(items, str):
+            return self._arrays[items]
+        array = np.empty(len(items), dtype=np.dtype(value["dtype"]))
+        if array.dtype.kind not in "biufUO":
             raise ModelFormatError(f"The model file has an array of an unknown type, {value['dtype']!r}.")
-        array = np.empty(len(value["$array"]), dtype=dtype)
-        for place, item in enumerate(value["$array"]):
+        for place, item in enumerate(items):
             array[place] = self.decode(item)
         return array.reshape(value["shape"])
 
-    def _record(self, value: Mapping[str, Any]) -> Any:
-        return RECORDS.named(value["$record"])(**self.decode(value["fields"]))
-
-    def _estimator(self, value: Mapping[str, Any]) -> Any:
-        kind = UNFITTED.named(value["$estimator"])
+    def estimator(self, name: str, value: Mapping[str, Any]) -> Any:
+        """Return an estimator or learner that is not fitted."""
         params = self.decode(value["params"])
-        if "module" in params:
-            params["module"] = self._module(params["module"])
-        return kind(**params)
-
-    def _module(self, stored: Any) -> Any:
-        if self.module is not None:
-            return self.module
-        if isinstance(stored, NotStored):
+        if "module" in params and self.module is not None:
+            params["module"] = self.module
+        if isinstance(stored := params.get("module"), NotStored):
             raise ModelFormatError(
                 f"The model was trained with a network of your own ({stored.name}), which is not stored with it. "
                 "Pass its factory: load_model(path, module=factory), or --network package.module:callable."
             )
-        return stored
+        return class_named(name, is_unfitted)(**params)
 
-    def _members(self, value: Mapping[str, Any]) -> list[Any]:
-        suffix = value["suffix"]
-        files = [member_file(self.folder, number, suffix) for number in range(1, int(value["$members"]) + 1)]
-        for file in files:
-            require_file(file)
+    def member(self, number: int, suffix: str) -> Any:
+        """Return the state of a member, or for weights that stay on disk a function that reads it."""
+        if suffix not in ("safetensors", "skops"):
+            raise ModelFormatError(f"The model file has members of an unknown kind, {suffix!r}.")
+        file = numbered(self.folder, "members", number, f".{suffix}")
         if suffix == "skops":
-            return [read_sklearn(file, self.trusted) for file in files]
-        return [read_weights(file) if self.keep_in_memory else StoredWeights(file.resolve()) for file in files]
+            return files.read_sklearn(file, self.trusted)
+        files.require_file(file)
+        return files.read_tensors(file) if self.keep_in_memory else files.StoredWeights(file.resolve())
 
     @cached_property
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return read_arrays(self.folder / ARRAYS)
+        return files.read_tensors(self.folder / ARRAYS, "numpy")
 
 
-def member_file(folder: Path, number: int, suffix: str) -> Path:
-    """Return the file of a member."""
-    if suffix not in ("safetensors", "skops"):
-        raise ModelFormatError(f"The model file has members of an unknown kind, {suffix!r}.")
-    return folder / "members" / f"{int(number):04d}.{suffix}"
+#: tag -> value, from the reader, what stands under the tag, and the whole object
+DECODERS: dict[str, Callable[[Reader, Any, Any], Any]] = {
+    "$tuple": lambda reader, items, _: tuple(reader.decode(items)),
+    "$float": lambda reader, number, _: float(number),
+    "$fraction": lambda reader, number, _: Fraction(number),
+    "$dict": lambda reader, pairs, _: {reader.decode(key): reader.decode(item) for key, item in pairs},
+    "$array": Reader.array,
+    "$tensor": lambda reader, array, _: importlib.import_module("torch").from_numpy(reader.decode(array)),
+    "$record": lambda reader, name, value: class_named(name, is_record)(**reader.decode(value["fields"])),
+    "$estimator": Reader.estimator,
+    "$sklearn": lambda reader, n, _: files.read_sklearn(
+        numbered(reader.folder, "objects", n, ".skops"), reader.trusted
+    ),
+    "$model": lambda reader, name, _: reader.read_model(model_folder(reader.folder, name)),
+    "$members": lambda reader, n, value: [reader.member(k, value["suffix"]) for k in range(1, int(n) + 1)],
+    "$history": lambda reader, _, __: reader.decode(files.read_json(reader.folder / HISTORY)),
+}
 
 
-def object_file(folder: Path, number: int) -> Path:
-    """Return the file of a scikit-learn estimator that is part of a model."""
-    return folder / "objects" / f"{int(number):04d}.skops"
+def numbered(folder: Path, kind: str, number: Any, suffix: str = "") -> Path:
+    """Return a side file or folder of a model by its number, such as ``members/0001.skops``."""
+    return folder / kind / f"{int(number):04d}{suffix}"
+
+
+def object_file(folder: Path, number: Any) -> Path:
+    """Return the file of a scikit-learn object that is part of a model."""
+    return numbered(folder, "objects", number, ".skops")
 
 
 def model_folder(folder: Path, name: str | int) -> Path:
     """Return the folder of a model within a model."""
-    return folder / "inner" if name == "inner" else folder / "parts" / f"{int(name):04d}"
-
-
-def read_json(file: Path) -> Any:
-    """Read a JSON file of a model folder."""
-    require_file(file)
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelFormatError(f"{file} cannot be read: {error}") from None
-
-
-def write_json(file: Path, values: Any, *, indent: int | None = 1) -> None:
-    """Write a JSON file of a model folder."""
-    file.write_text(json.dumps(values, indent=indent, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _tensor(array: npt.NDArray[Any]) -> Any:
-    import torch
-
-    return torch.from_numpy(array)
-
-
-def _is_torch(value: Any, name: str) -> bool:
-    """Return whether a value is of a class of torch, without importing torch."""
-    return any(kind.__name__ == name and kind.__module__ == "torch" for kind in type(value).__mro__)
+    return folder / "inner" if name == "inner" else numbered(folder, "parts", name)
 
 
 def _is_sklearn(value: Any) -> bool:
     """Return whether a value is an estimator, or another object of scikit-learn, such as a splitter."""
-    if isinstance(value, WeakLearner | Stateful | type):
+    if isinstance(value, WeakLearner | Stateful):
         return False
     return isinstance(value, BaseEstimator) or type(value).__module__.startswith("sklearn.")

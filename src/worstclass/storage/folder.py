@@ -8,8 +8,7 @@
     DIR/objects/NNNN.skops   scikit-learn estimators that are part of the state or of the parameters
     DIR/members/NNNN.*       one file a member: .safetensors for torch, .skops for scikit-learn
     DIR/model.skops          the model itself, where it is a scikit-learn classifier
-    DIR/inner/               the classifier that a wrapper is around, as such a folder
-    DIR/parts/NNNN/          other fitted estimators inside the model, as such folders
+    DIR/inner/, parts/NNNN/  the classifier that a wrapper is around, and other fitted parts, as such folders
     DIR/results/             results about this model: reports, certificates, figures
 
 Only ``history.json`` depends on how fast training went: the same seed gives the same ``model.json`` and the same torch
@@ -35,9 +34,9 @@ from worstclass._state import Stateful
 from worstclass._version import __version__
 from worstclass.exceptions import ModelFormatError, ParameterError, WorstClassError
 from worstclass.learners.base import WeakLearner
-from worstclass.storage.codec import ARRAYS, HISTORY, Reader, Writer, read_json, write_json
-from worstclass.storage.kinds import ESTIMATORS, name_of
-from worstclass.storage.members import StoredWeights, read_sklearn, write_sklearn
+from worstclass.storage.codec import ARRAYS, HISTORY, Moved, Reader, Writer
+from worstclass.storage.files import read_json, read_sklearn, write_json, write_sklearn
+from worstclass.storage.kinds import class_named, is_estimator, name_of
 
 FORMAT = "worstclass-model"
 FORMAT_VERSION = 2
@@ -122,24 +121,18 @@ def load_model(
 
 
 def results_folder(path: str | Path) -> Path:
-    """Return the folder for results about the model in a folder: ``save_model`` removes it with the model.
-
-    Parameters
-    ----------
-    path : the folder of the model.
-    """
+    """Return the folder for results about the model in a folder: ``save_model`` removes it with the model."""
     return Path(path) / RESULTS
 
 
-def _write(model: Any, folder: Path) -> list[tuple[StoredWeights, Path]]:
+def _write(model: Any, folder: Path) -> Moved:
     """Write one model, and those inside it; return the weights that were read from other files meanwhile."""
     _require_fitted(model)
     folder.mkdir(parents=True)
     writer = Writer(folder, _write)
     card: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "worstclass": __version__}
-    if ESTIMATORS.holds(type(model)):
-        fitted = model.state()
-        params = model.get_params(deep=False)
+    if is_estimator(type(model)):
+        fitted, params = model.state(), model.get_params(deep=False)
         if "estimator_" in fitted:  # the estimator to fit is that in inner/, and is not stored twice
             params.pop("estimator", None)
         card |= {"kind": name_of(model), "params": writer.params(params), "state": writer.state(fitted)}
@@ -151,15 +144,14 @@ def _write(model: Any, folder: Path) -> list[tuple[StoredWeights, Path]]:
     return writer.moved
 
 
-def _read(folder: Path, *, module: Any, trusted: Sequence[str], keep_in_memory: bool) -> Any:
+def _read(folder: Path, **options: Any) -> Any:
     """Read one model, and those inside it."""
     card = _read_card(folder)
     if card["kind"] == SKLEARN:
-        return read_sklearn(folder / SKLEARN_FILE, trusted)
-    kind = ESTIMATORS.named(card["kind"])
-    options = {"module": module, "trusted": trusted, "keep_in_memory": keep_in_memory}
+        return read_sklearn(folder / SKLEARN_FILE, options["trusted"])
     reader = Reader(folder, partial(_read, **options), **options)
     try:
+        kind = class_named(card["kind"], is_estimator)
         params, state = reader.decode(card["params"]), reader.decode(card["state"])
         if "estimator_" in state:
             params["estimator"] = state["estimator_"]
@@ -179,15 +171,10 @@ def _read_card(folder: Path) -> Mapping[str, Any]:
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise ModelFormatError(f"{file} is not a model of worstclass.")
     version = card.get("format_version")
-    if version == 1:
-        raise ModelFormatError(
-            f"{file} was written by worstclass 0.1 (format_version 1), whose models this version does not read. "
-            "Fit the model again, or load it with worstclass 0.1."
-        )
     if version != FORMAT_VERSION:
         raise ModelFormatError(
-            f"{file} has format_version {version!r}; this version of worstclass reads {FORMAT_VERSION}. "
-            "Install the version that wrote it, or a newer one."
+            f"{file} has format_version {version!r}; this version of worstclass reads {FORMAT_VERSION}. Fit the model "
+            "again, or install the version that wrote it: worstclass 0.1 wrote 1."
         )
     for name, kind in (("kind", str), ("params", dict), ("state", dict)):
         if not isinstance(card.get(name), kind):
@@ -196,19 +183,14 @@ def _read_card(folder: Path) -> Mapping[str, Any]:
 
 
 def _require_fitted(model: Any) -> None:
-    ours = ESTIMATORS.holds(type(model))
     others = isinstance(model, BaseEstimator) and not isinstance(model, Stateful | WeakLearner) and is_classifier(model)
     try:
-        if not (ours or others):
+        if not others and not is_estimator(type(model)):
             raise TypeError
         check_is_fitted(model)
     except (NotFittedError, TypeError):
-        raise ParameterError(
-            "model",
-            "save_model",
-            allowed="a fitted estimator of worstclass, or a fitted scikit-learn classifier or pipeline",
-            got=model,
-        ) from None
+        allowed = "a fitted estimator of worstclass, or a fitted scikit-learn classifier or pipeline"
+        raise ParameterError("model", "save_model", allowed=allowed, got=model) from None
 
 
 def _require_own(folder: Path) -> None:
@@ -217,23 +199,18 @@ def _require_own(folder: Path) -> None:
     ours = card.is_file() and FORMAT in card.read_text(encoding="utf-8", errors="replace")
     taken = [name for name in OWN if (folder / name).exists()]
     if taken and not ours and not (folder / STAGING).exists():
-        raise ParameterError(
-            "path",
-            "save_model",
-            allowed="a new folder, or the folder of a model",
-            got=str(folder),
-            hint=f"{taken} would be replaced, and there is no model of worstclass beside them.",
-        )
+        hint = f"{taken} would be replaced, and there is no model of worstclass beside them."
+        allowed = "a new folder, or the folder of a model"
+        raise ParameterError("path", "save_model", allowed=allowed, got=str(folder), hint=hint)
 
 
 def _replace(folder: Path, staging: Path) -> None:
     """Put a complete new model in the place of the old one."""
     for name in OWN:
-        place = folder / name
-        if place.is_dir():
-            shutil.rmtree(place)
+        if (folder / name).is_dir():
+            shutil.rmtree(folder / name)
         else:
-            place.unlink(missing_ok=True)
+            (folder / name).unlink(missing_ok=True)
     for name in reversed(OWN):
         if (staging / name).exists():
             (staging / name).rename(folder / name)
