@@ -18,7 +18,7 @@ from worstclass._text import text_table
 from worstclass._typing import FloatArray, IntArray
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.data.labels import known_labels
-from worstclass.data.seen_rows import row_hashes, which_seen
+from worstclass.data.seen_rows import row_hashes
 from worstclass.exceptions import DataError, ParameterError
 
 OWNER, MLP_OWNER = "generalisation_bound", "mlp_generalisation_bound"
@@ -164,7 +164,7 @@ def mlp_generalisation_bound(
         raise _not_an_mlp(booster)
     labels = known_labels(X, y, booster.classes_, "y")
     hashes, trained = row_hashes(X), booster.seen_rows_.training
-    if hashes is not None and trained is not None and not which_seen(hashes, trained).all():
+    if hashes is not None and trained is not None and not np.isin(hashes, trained).all():
         raise DataError("X must be the rows that the booster was trained on. For other rows use certify.")
     members: list[Any] = list(booster.estimators_[: booster.n_members_used_])
     members = [member.in_memory() if hasattr(member, "in_memory") else member for member in members]

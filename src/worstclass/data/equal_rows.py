@@ -35,11 +35,7 @@ MOST_VALUES = 1_000
 
 
 def judge_equal_rows(new: npt.NDArray[np.uint64], seen: npt.NDArray[np.uint64]) -> tuple[int, float, str]:
-    """Count the new rows that equal a seen row, and say whether chance explains them.
-
-    Parameters
-    ----------
-    new, seen : fingerprints of the rows, repeated rows as often as they occur.
+    """Judge rows by their fingerprints.
 
     Returns
     -------

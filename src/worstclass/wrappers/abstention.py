@@ -16,7 +16,7 @@ from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.certificates.certificate import PROVEN
 from worstclass.data.labels import Labels, known_labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import RowOverlap, SeenRows, check_unseen, row_hashes, which_seen
+from worstclass.data.seen_rows import RowOverlap, SeenRows, check_unseen, row_hashes
 from worstclass.data.splits import columns_in_order, take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning, UnmetBoundWarning
 from worstclass.wrappers.abstention_rules import (
@@ -324,7 +324,7 @@ def _without_copies(X: Any, train: IntArray, rest: IntArray) -> IntArray:
     hashes = row_hashes(X)
     if hashes is None:
         return rest
-    copies = which_seen(hashes[rest], np.unique(hashes[train]))
+    copies = np.isin(hashes[rest], hashes[train])
     advice = "Keep every record once. If equal rows are different records, pass allow_equal_rows=True."
     if copies.all():
         raise DataError(f"Every row kept from training equals a training row. {advice}")
