@@ -80,13 +80,13 @@ def _less_than_half(new: IntArray, seen: IntArray, rng: np.random.Generator) -> 
     half, at_most = int(new.sum()) // 2, np.minimum(new, seen)
     if at_most.sum() < half:
         return True
-    observed, as_uneven = _evenness(new, seen) + 1e-9, 0
+    simulated = []
     for reused in rng.multivariate_hypergeometric(at_most, half, size=HALF_REUSED, method="marginals"):
         records = new + seen - reused
         seen_then = rng.multivariate_hypergeometric(records, seen.sum(), method="marginals")
         reused_then = rng.multivariate_hypergeometric(seen_then, half, method="marginals")
-        as_uneven += _evenness(records - seen_then + reused_then, seen_then) <= observed
-    return bool(as_uneven <= HALF_LEVEL * HALF_REUSED)
+        simulated.append(_evenness(records - seen_then + reused_then, seen_then))
+    return bool(np.mean(np.array(simulated) <= _evenness(new, seen) + 1e-9) <= HALF_LEVEL)
 
 
 def _evenness(new: IntArray, seen: IntArray) -> FloatArray:

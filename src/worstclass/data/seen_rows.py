@@ -5,7 +5,7 @@ is recognised by its fingerprint, the BLAKE2b digest (8 bytes) of its canonical 
 
 - **Numbers** become little-endian float32; -0 becomes 0, and every NaN the same NaN. So a row is the same as float64,
   float32 or whole numbers, as an array, a tensor or a data frame, flat or in the shape of an image.
-- **Text** gives 8 bytes, its digest. A category stands for its value, whatever its code. Missing text has its own bytes.
+- **Text** gives 8 bytes, its digest. A category stands for its value, whatever its code. Missing text has bytes too.
 - **Sparse** rows of more than 8,192 columns are hashed by the positions and values of their entries other than 0.
 
 Labels and the names of columns are no part of it; the order of the columns counts.
@@ -90,7 +90,8 @@ class SeenRows:
         given = (training, validation, calibration)
         hashed = [None if X is None else row_hashes(X) for X in given]
         complete = all(X is None or found is not None for X, found in zip(given, hashed, strict=True))
-        return cls(*(None if found is None else np.sort(found) for found in hashed), complete=complete)
+        trained, chose, proved = (None if found is None else np.sort(found) for found in hashed)
+        return cls(trained, chose, proved, complete)
 
     def also(self, other: SeenRows) -> SeenRows:
         """Return the rows of both records; a part that the other record contains is kept once."""
