@@ -184,7 +184,7 @@ class TestOffsetsOnTheMean:
         assert model.decision_function(ROWS) == pytest.approx(margins)
         assert model.decision_margin(ROWS) == pytest.approx(np.abs(margins))
         for votes in ("proba", "log-proba"):  # three votes to none everywhere: nothing can be told apart
-            tied = WorstClassOffsets(sure(), cv="prefit", scores=votes).fit(ROWS, LABELS)
+            tied = WorstClassOffsets(sure(), cv="prefit", scores=votes, allow_equal_rows=True).fit(ROWS, LABELS)
             assert (tied.validation_report_.worst_error, tied.offsets_.tolist()) == (1.0, [0.0, 0.0])
 
     def test_probabilities_of_the_vote_stay_the_shares(self):

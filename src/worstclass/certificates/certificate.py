@@ -67,7 +67,7 @@ class ClassProof:
         raise NotImplementedError
 
     def judged(self, rate: Fraction, delta: float, *, proven: bool) -> Self:
-        """Say what the rows prove about an error below ``rate``; ``proven``: the verdict of the rule for all classes."""
+        """Say what the rows prove about an error below ``rate``; ``proven`` is the verdict of the rule for all."""
         p = float(p_value(self.wrong, self.tested, float(rate)))
         if p <= delta:
             status = PROVEN if proven else NOT_ALONE

@@ -31,7 +31,7 @@ HALF_LEVEL = 0.03
 #: share of repeated new rows from which on seen rows without any repetition count as cleaned of copies
 MANY_REPEATS = 0.1
 #: different rows that are tried; of more, these are a random part, because fingerprints are random
-MOST_VALUES = 1_000
+MOST_VALUES = 500
 
 
 def judge_equal_rows(new: npt.NDArray[np.uint64], seen: npt.NDArray[np.uint64]) -> tuple[int, float, str]:
