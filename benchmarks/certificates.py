@@ -248,7 +248,7 @@ def one_model() -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
-    parser.add_argument("--tables", type=int, default=200, help="repetitions for each discrete table")
+    parser.add_argument("--tables", type=int, default=50, help="repetitions for each discrete table")
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
     rng = np.random.default_rng(0)

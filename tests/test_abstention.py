@@ -240,9 +240,13 @@ def test_rows_are_divided_class_by_class():
 # --- certificates and reports
 
 
+def risk_of(name, total, answered, wrong, limit=None):
+    return ClassRisk(name, total, wrong, answered, limit)
+
+
 def certificate(*rows, delta=0.05, **options):
     overlap = RowOverlap(100, 0, 0.0, 0, "none")
-    return RiskCertificate.judged([ClassRisk(*row) for row in rows], delta=delta, overlap=overlap, **options)
+    return RiskCertificate.judged([risk_of(*row) for row in rows], delta=delta, overlap=overlap, **options)
 
 
 def test_proven_where_each_class_alone_is():
@@ -266,10 +270,10 @@ def test_one_class_without_proof_keeps_all_from_being_proven():
     assert found.verdict == "not proven"
     assert (rows["a"].status, rows["b"].status) == ("not alone", "not proven")
     assert rows["b"].more_rows_at_least == 1  # 46 answered, 1 wrong
-    assert rows["b"].more_rows_if_shares_stay == 2 * 16  # at 2 of 61 wrong 0.0490; half of the rows are answered
+    assert rows["b"].more_rows_if_rate_stays == 2 * 16  # at 2 of 61 wrong 0.0490; half of the rows are answered
     assert found.missing() == [
         "b: 1 of 45 answered rows wrong do not prove a risk below 0.1; at least 1 more rows needed, all of them "
-        "answered and right; 32 at the observed shares of answers and errors.",
+        "answered and right; 32 at the observed rates.",
         "a: proven as soon as the other classes are; it needs no further rows.",
     ]
 
@@ -312,7 +316,7 @@ def test_a_certificate_is_frozen_and_survives_json():
 
 
 def test_a_report_counts_and_promises_nothing():
-    report = RiskReport((ClassRisk("a", 50, 40, 2, 0.1), ClassRisk("b", 10, 2, 0), ClassRisk("c", 0, 0, 0, 0.1)))
+    report = RiskReport((risk_of("a", 50, 40, 2, 0.1), risk_of("b", 10, 2, 0), risk_of("c", 0, 0, 0, 0.1)))
     assert (report.worst_risk, report.coverage, report.least_coverage) == (0.05, 0.7, 0.2)
     assert report.never_answered == ("c",)
     assert RiskReport.from_dict(json.loads(json.dumps(report.to_dict()))) == report

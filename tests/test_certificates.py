@@ -228,7 +228,7 @@ def test_floors_by_class():
     certificate = certificate_of(counts, require={"malignant": 0.96, "benign": 0.7})
     assert certificate.verdict == "cannot be judged"  # 0.96^59 = 0.090
     assert by_name(certificate)["malignant"].more_rows_at_least == 74 - 59  # 0.96^74 = 0.0488
-    assert "59 rows cannot prove 0.96, even without an error; at least 15 more" in str(certificate)
+    assert "59 rows cannot prove 0.96; at least 15 more" in str(certificate)
 
 
 def test_a_class_of_which_nothing_is_wanted_costs_nothing():
@@ -245,7 +245,7 @@ def test_a_class_without_rows_is_not_proven_and_says_so():
     assert certificate.verdict == "not proven"
     assert (absent.status, absent.proven, absent.error, absent.limit) == ("no rows", False, None, 1.0)
     assert (absent.more_rows_at_least, absent.more_rows_if_rate_stays) == (14, None)
-    assert "c: it has no rows; at least 14 needed" in str(certificate)
+    assert "c: it has no rows; at least 14 more rows needed" in str(certificate)
     assert certificate.worst_limit_alone == 1.0
     assert by_name(certificate)["a"].proven
 
@@ -270,7 +270,7 @@ def test_what_more_rows_would_do_is_said():
     assert "a: 30 of 100 rows wrong do not prove 0.8" in text
     assert "At the observed error rate no number of rows is enough" in text
     more = rows_if_rate_stays(10, 60, Fraction(1, 5), 0.05)
-    assert f"{more} at the observed error rate" in text
+    assert f"{more} at the observed rates" in text
     assert "NOT PROVEN: 2 of 3 floors lack a proof" in text
 
 
@@ -485,7 +485,7 @@ ESTIMATORS = {
     "booster": lambda: WorstClassBooster(DecisionTreeClassifier(), 0.4, n_rounds=2, gamma=0.4995, random_state=0),
     "instance booster": lambda: InstanceBooster(DecisionTreeClassifier(), n_rounds=2, gamma=0.4995, random_state=0),
     "network": lambda: NetworkClassifier(NETWORK, max_epochs=2, random_state=0),
-    "ensemble": lambda: DeepEnsemble(NETWORK, n_members=2, max_epochs=2, random_state=0),
+    "ensemble": lambda: DeepEnsemble(NETWORK, n_estimators=2, max_epochs=2, random_state=0),
     "offsets of a network": lambda: WorstClassOffsets(NetworkClassifier(NETWORK, max_epochs=2, random_state=0), cv=2),
     "offsets of a tree": lambda: WorstClassOffsets(DecisionTreeClassifier(random_state=0), cv=2),
     "abstaining tree": lambda: AbstainingClassifier(DecisionTreeClassifier(random_state=0), risk=0.5, random_state=0),

@@ -174,7 +174,7 @@ class TestRefusals:
 class TestOffsetsOnTheMean:
     def test_they_tell_rows_apart_that_the_votes_tie(self):
         # mean of class 1: 0.1 0.2 | 0.3 0.4, so offsets between log(0.7/0.3) and log(0.8/0.2) put every row right
-        model = WorstClassOffsets(sure(), cv="prefit").fit(ROWS, LABELS)
+        model = WorstClassOffsets(sure(), cv="prefit", allow_equal_rows=True).fit(ROWS, LABELS)
         assert model.scores_ == "mean-proba"
         assert model.validation_report_before_.worst_error == 1.0
         assert model.validation_report_.worst_error == 0.0
@@ -184,11 +184,11 @@ class TestOffsetsOnTheMean:
         assert model.decision_function(ROWS) == pytest.approx(margins)
         assert model.decision_margin(ROWS) == pytest.approx(np.abs(margins))
         for votes in ("proba", "log-proba"):  # three votes to none everywhere: nothing can be told apart
-            tied = WorstClassOffsets(sure(), cv="prefit", scores=votes).fit(ROWS, LABELS)
+            tied = WorstClassOffsets(sure(), cv="prefit", scores=votes, allow_equal_rows=True).fit(ROWS, LABELS)
             assert (tied.validation_report_.worst_error, tied.offsets_.tolist()) == (1.0, [0.0, 0.0])
 
     def test_probabilities_of_the_vote_stay_the_shares(self):
-        model = WorstClassOffsets(sure(), cv="prefit").fit(ROWS, LABELS)
+        model = WorstClassOffsets(sure(), cv="prefit", allow_equal_rows=True).fit(ROWS, LABELS)
         assert model.predict_proba(ROWS).tolist() == [[1.0, 0.0]] * 4
 
     @pytest.mark.parametrize(

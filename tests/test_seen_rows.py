@@ -26,7 +26,6 @@ from worstclass.data.seen_rows import (
     SeenRows,
     check_unseen,
     row_hashes,
-    which_seen,
 )
 from worstclass.exceptions import DataError, WorstClassError
 
@@ -210,13 +209,6 @@ def test_a_data_set_is_read_only_when_asked_to():
 
 
 # --- the record
-
-
-def test_seen_rows_are_found():
-    seen = np.sort(row_hashes(np.vstack([NUMBERS, np.zeros((1, 3))])))
-    asked = row_hashes(np.vstack([np.ones((1, 3)), NUMBERS[2:], np.zeros((1, 3)), -NUMBERS[:1]]))
-    assert which_seen(asked, seen).tolist() == [False, True, True, False]
-    assert not which_seen(asked, np.array([], dtype=np.uint64)).any()
 
 
 def test_a_record_keeps_roles_apart_and_repeated_rows():

@@ -1,15 +1,18 @@
-"""The held-out certificate as a record: limits, verdicts, the rows that a proof still needs, and all of it as text."""
+"""Certificates as records: verdicts, the rows that a proof still needs, and all of it as text and as plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+import math
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self
 
 from worstclass._text import percent, text_table
+from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays
 from worstclass.data.seen_rows import RowOverlap
 
-#: verdicts on all wanted floors
+#: verdicts on all that is wanted
 PROVEN, NOT_PROVEN, CANNOT_BE_JUDGED = "proven", "not proven", "cannot be judged"
 
 #: statuses of one class, besides "proven" and "not proven"
@@ -17,33 +20,177 @@ NO_ROWS, TOO_FEW_ROWS, NOT_ALONE, NOTHING_WANTED = "no rows", "too few rows", "n
 
 
 @dataclass(frozen=True)
-class ClassLimit:
-    """What the held-out rows say about one class.
+class ClassProof:
+    """The counts of one class, and whether they prove what is wanted of it.
 
     Attributes
     ----------
     name : the class.
-    total, wrong : its rows, and those that the model gets wrong.
-    limit : upper limit of its true error, valid together with the limits of all other classes; 1 without rows.
-    floor : the accuracy wanted; None if nothing is.
-    p_value : the largest probability of so few errors if the true error were ``1 - floor`` or more; None likewise.
-    status : ``"proven"``, ``"not proven"``, ``"no rows"``, ``"too few rows"`` (they could not prove the floor even
-        without an error), ``"not alone"`` (its rows are enough once the other classes are proven) or
-        ``"nothing wanted"``.
-    more_rows_at_least : further rows that would prove the floor if none of them were wrong.
-    more_rows_if_rate_stays : further rows that would prove it at the observed error rate; None if no number would, or
-        if there is no row to observe a rate on.
+    total, wrong : its rows, and those that are wrong.
+    p_value : the largest probability of so few errors if the true rate were not below the wanted one; None if nothing
+        is wanted, like all that follows.
+    status : ``"proven"``, ``"not proven"``, ``"no rows"``, ``"too few rows"`` (they would prove nothing even if all
+        were right), ``"not alone"`` (its rows are enough once the other classes are proven) or ``"nothing wanted"``.
+    more_rows_at_least : further rows that would be a proof if all of them were right.
+    more_rows_if_rate_stays : further rows that would be a proof at the observed rate; None if no number would, or if no
+        rate is observed.
     """
 
     name: str
     total: int
     wrong: int
-    limit: float
-    floor: float | None = None
+    _: KW_ONLY
     p_value: float | None = None
     status: str = NOTHING_WANTED
     more_rows_at_least: int | None = None
     more_rows_if_rate_stays: int | None = None
+
+    #: what the texts call the rows on which errors are counted, and rows that are right
+    rows_word: ClassVar[str] = "rows"
+    right_word: ClassVar[str] = "right"
+    #: properties that ``to_dict`` adds
+    derived: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def proven(self) -> bool | None:
+        """Whether it is proven; None if nothing is wanted."""
+        return None if self.status == NOTHING_WANTED else self.status == PROVEN
+
+    @property
+    def tested(self) -> int:
+        """Rows on which errors are counted."""
+        return self.total
+
+    @property
+    def wanted(self) -> str:
+        """What is to be proven, as text."""
+        raise NotImplementedError
+
+    def judged(self, rate: Fraction, delta: float, *, proven: bool) -> Self:
+        """Say what the rows prove about an error below ``rate``; ``proven`` is the verdict of the rule for all."""
+        p = float(p_value(self.wrong, self.tested, float(rate)))
+        if p <= delta:
+            status = PROVEN if proven else NOT_ALONE
+        elif self.total == 0:
+            status = NO_ROWS
+        else:
+            status = TOO_FEW_ROWS if p_value(0, self.total, float(rate)) > delta else NOT_PROVEN
+        more = rows_if_rate_stays(self.wrong, self.tested, rate, delta)
+        return replace(
+            self,
+            p_value=p,
+            status=status,
+            more_rows_at_least=rows_at_least(self.wrong, self.tested, rate, delta),
+            more_rows_if_rate_stays=None if more is None else math.ceil(Fraction(more * self.total, self.tested)),
+        )
+
+    def missing(self) -> str:
+        """Say what a proof still needs."""
+        if self.status == NOT_ALONE:
+            return "proven as soon as the other classes are; it needs no further rows."
+        least = f"at least {self.more_rows_at_least:,} more rows needed, all of them {self.right_word}"
+        if self.status == NO_ROWS:
+            return f"it has no rows; {least}."
+        start = f"{self.wrong} of {self.tested} {self.rows_word} wrong do not prove {self.wanted}; {least}"
+        if self.status == TOO_FEW_ROWS:
+            start = f"{self.total} rows cannot prove {self.wanted}; {least}"
+        if self.tested == 0:
+            return f"{start}. So far none is answered."
+        if self.more_rows_if_rate_stays is None:
+            return f"{start}. At the observed error rate no number of rows is enough."
+        if self.more_rows_if_rate_stays == self.more_rows_at_least:
+            return f"{start}."
+        return f"{start}; {self.more_rows_if_rate_stays:,} at the observed rates."
+
+
+class ClassRecord:
+    """Mixin of records with one row per class in ``classes``: plain values, and back."""
+
+    row_type: ClassVar[type]
+    derived: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        own: Any = self
+        rows = [{**asdict(row), **{name: getattr(row, name) for name in row.derived}} for row in own.classes]
+        return {**{name: getattr(self, name) for name in self.derived}, **asdict(own), "classes": rows}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Rebuild a record from the result of ``to_dict``."""
+        own = {field.name: values[field.name] for field in fields(cls)}  # type: ignore[arg-type]
+        names = [field.name for field in fields(cls.row_type)]
+        own["classes"] = tuple(cls.row_type(**{name: row[name] for name in names}) for row in values["classes"])
+        if "overlap" in own:
+            own["overlap"] = RowOverlap(**own["overlap"])
+        return cls(**own)
+
+
+class Proof(ClassRecord):
+    """Mixin of certificates: the verdict on all classes together, with probability ``1 - delta``."""
+
+    classes: tuple[Any, ...]
+    delta: float
+    noun: ClassVar[str]
+
+    @property
+    def verdict(self) -> str | None:
+        """``"proven"``, ``"not proven"`` or ``"cannot be judged"``; None if nothing was wanted.
+
+        It cannot be judged if the only obstacle is a lack of rows: every class that is not proven has rows, but so few
+        that they would prove nothing even if all were right.
+        """
+        found = {row.status for row in self.classes} - {NOTHING_WANTED}
+        if not found:
+            return None
+        if found & {NOT_PROVEN, NO_ROWS}:
+            return NOT_PROVEN
+        return CANNOT_BE_JUDGED if TOO_FEW_ROWS in found else PROVEN
+
+    @property
+    def confidence(self) -> str:
+        """The probability of the promise, as text."""
+        return f"{100 * (1 - self.delta):.4g}%"
+
+    @property
+    def unproven(self) -> tuple[Any, ...]:
+        """The classes of which something is wanted that is not proven."""
+        return tuple(row for row in self.classes if row.proven is False)
+
+    def missing(self) -> list[str]:
+        """Say for each class without proof what a proof needs."""
+        return [f"{row.name}: {row.missing()}" for row in self.unproven]
+
+    def verdict_lines(self, claim: str) -> list[str]:
+        """Write the verdict; ``claim`` is what is proven, with ``{who}`` for the classes."""
+        if self.verdict == PROVEN:
+            others = [row.name for row in self.classes if row.proven is None]
+            who = f"every class with a {self.noun} (all but {', '.join(others)})" if others else "every class"
+            return [f"PROVEN with confidence {self.confidence}: {claim.format(who=who)}."]
+        n_wanted = sum(row.proven is not None for row in self.classes)
+        head = f"{str(self.verdict).upper()}: {len(self.unproven)} of {n_wanted} {self.noun}s lack a proof."
+        return [head, *(f"- {line}" for line in self.missing())]
+
+
+def status_cell(row: ClassProof) -> str:
+    """Write whether a class is proven."""
+    return "-" if row.proven is None else "yes" if row.proven else row.status.upper()
+
+
+@dataclass(frozen=True)
+class ClassLimit(ClassProof):
+    """What the held-out rows say about one class: a ``ClassProof`` of its floor.
+
+    Attributes
+    ----------
+    limit : upper limit of its true error, valid together with the limits of all other classes; 1 without rows.
+    floor : the accuracy wanted; None if nothing is.
+    """
+
+    limit: float
+    floor: float | None = None
+
+    derived: ClassVar[tuple[str, ...]] = ("error",)
 
     @property
     def error(self) -> float | None:
@@ -51,13 +198,13 @@ class ClassLimit:
         return None if self.total == 0 else self.wrong / self.total
 
     @property
-    def proven(self) -> bool | None:
-        """Whether the floor is proven; None if none is wanted."""
-        return None if self.floor is None else self.status == PROVEN
+    def wanted(self) -> str:
+        """The floor, as text."""
+        return str(self.floor)
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Proof):
     """Limits of the class errors of a fitted classifier, and whether they prove the wanted floors.
 
     ``str(certificate)`` is for people, ``certificate.to_dict()`` for files.
@@ -80,24 +227,14 @@ class Certificate:
     worst_limit_alone: float
     overlap: RowOverlap
 
+    row_type: ClassVar[type] = ClassLimit
+    derived: ClassVar[tuple[str, ...]] = ("verdict", "n_rows", "worst_limit", "provable_floor")
+    noun: ClassVar[str] = "floor"
+
     @property
     def n_rows(self) -> int:
         """Number of held-out rows."""
         return self.overlap.n_rows
-
-    @property
-    def verdict(self) -> str | None:
-        """``"proven"``, ``"not proven"`` or ``"cannot be judged"``; None if no floor was wanted.
-
-        It cannot be judged if the only obstacle is a lack of rows: every class that is not proven has rows, but so few
-        that they could not prove its floor even without an error.
-        """
-        found = {row.status for row in self.classes} - {NOTHING_WANTED}
-        if not found:
-            return None
-        if found & {NOT_PROVEN, NO_ROWS}:
-            return NOT_PROVEN
-        return CANNOT_BE_JUDGED if TOO_FEW_ROWS in found else PROVEN
 
     @property
     def worst_limit(self) -> float:
@@ -109,94 +246,30 @@ class Certificate:
         """The largest common floor that these rows prove for every class (if no other was asked for)."""
         return 1 - self.worst_limit_alone
 
-    @property
-    def unproven(self) -> tuple[ClassLimit, ...]:
-        """The classes whose wanted floor is not proven."""
-        return tuple(row for row in self.classes if row.proven is False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return {
-            "verdict": self.verdict,
-            "delta": self.delta,
-            "n_rows": self.n_rows,
-            "worst_limit": self.worst_limit,
-            "worst_limit_alone": self.worst_limit_alone,
-            "provable_floor": self.provable_floor,
-            "overlap": asdict(self.overlap),
-            "classes": [{**asdict(row), "error": row.error} for row in self.classes],
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
-        """Rebuild a certificate from the result of ``to_dict``."""
-        rows = [{key: value for key, value in row.items() if key != "error"} for row in values["classes"]]
-        return cls(
-            delta=values["delta"],
-            classes=tuple(ClassLimit(**row) for row in rows),
-            worst_limit_alone=values["worst_limit_alone"],
-            overlap=RowOverlap(**values["overlap"]),
-        )
-
     def __str__(self) -> str:
         head = ["class", "error", "wrong", "rows", "limit"]
         cells = [
             [row.name, percent(row.error), str(row.wrong), str(row.total), _limit(row.limit)] for row in self.classes
         ]
-        if self.verdict is not None:
-            head += ["floor", "proven"]
-            cells = [[*line, *_floor_cells(row)] for line, row in zip(cells, self.classes, strict=True)]
-        confidence = f"{100 * (1 - self.delta):.4g}%"
-        promise = [
-            f"With confidence {confidence} no class errs on more than its limit, so the worst class errs on at most "
-            f"{_limit(self.worst_limit)}.",
+        lines = [
+            f"With confidence {self.confidence} no class errs on more than its limit, so the worst class errs on at "
+            f"most {_limit(self.worst_limit)}.",
             f"For the worst class alone, with the same confidence: at most {_limit(self.worst_limit_alone)}.",
         ]
-        table = text_table(head, cells, left=(0, 6))
-        return "\n".join([*table, *promise, *self._verdict_lines(confidence), str(self.overlap)])
-
-    def _verdict_lines(self, confidence: str) -> list[str]:
-        if self.verdict is None:
-            return []
-        if self.verdict == PROVEN:
-            who = every_class([row.name for row in self.classes if row.floor is None], "floor")
-            lines = [f"PROVEN with confidence {confidence}: {who} errs on less than 1 - floor."]
-            if any(row.floor is not None and row.limit > 1 - row.floor for row in self.classes):
+        if self.verdict is not None:
+            head += ["floor", "proven"]
+            cells = [
+                [*line, _floor(row.floor), status_cell(row)] for line, row in zip(cells, self.classes, strict=True)
+            ]
+            lines += self.verdict_lines("{who} errs on less than 1 - floor")
+            if self.verdict == PROVEN and any(row.floor and row.limit > 1 - row.floor for row in self.classes):
                 lines += ["(A sharper rule than the limits proves all floors together: see docs/theory.md.)"]
-            return lines
-        n_wanted = sum(row.floor is not None for row in self.classes)
-        head = f"{self.verdict.upper()}: {len(self.unproven)} of {n_wanted} floors lack a proof."
-        return [head, *(f"- {row.name}: {_missing(row)}" for row in self.unproven)]
+        return "\n".join([*text_table(head, cells, left=(0, 6)), *lines, str(self.overlap)])
 
 
-def every_class(not_asked: Sequence[str], noun: str) -> str:
-    """Name the classes that a proof covers: every class, or every class except those without a floor or limit."""
-    return f"every class with a {noun} (all but {', '.join(not_asked)})" if not_asked else "every class"
-
-
-def _missing(row: ClassLimit) -> str:
-    """Say what a proof of the floor of one class still needs."""
-    if row.status == NOT_ALONE:
-        return "proven as soon as the other classes are; it needs no further rows."
-    least = f"at least {row.more_rows_at_least:,}"
-    if row.status == NO_ROWS:
-        return f"it has no rows; {least} needed, all of them right."
-    start = f"{row.wrong} of {row.total} rows wrong do not prove {row.floor}; {least} more needed, "
-    if row.status == TOO_FEW_ROWS:
-        start = f"{row.total} rows cannot prove {row.floor}, even without an error; {least} more needed, "
-    if row.more_rows_if_rate_stays is None:
-        return f"{start}all of them right. At the observed error rate no number of rows is enough."
-    if row.more_rows_if_rate_stays == row.more_rows_at_least:
-        return f"{start}all of them right."
-    return f"{start}all of them right; {row.more_rows_if_rate_stays:,} at the observed error rate."
-
-
-def _floor_cells(row: ClassLimit) -> tuple[str, str]:
-    if row.floor is None:
-        return "-", "-"
-    short = percent(row.floor)
-    shown = short if short != "100.0%" else f"{100 * row.floor:.10g}%"  # 0.99999 is not 1
-    return shown, "yes" if row.proven else row.status.upper()
+def _floor(floor: float | None) -> str:
+    short = percent(floor)
+    return short if floor is None or short != "100.0%" else f"{100 * floor:.10g}%"  # 0.99999 is not 1
 
 
 def _limit(rate: float) -> str:

@@ -15,16 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import by_class, check_delta
 from worstclass._typing import BoolArray, IntArray
-from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays, upper_limit
-from worstclass.certificates.certificate import (
-    NO_ROWS,
-    NOT_ALONE,
-    NOT_PROVEN,
-    PROVEN,
-    TOO_FEW_ROWS,
-    Certificate,
-    ClassLimit,
-)
+from worstclass.certificates.binomial import p_value, upper_limit
+from worstclass.certificates.certificate import Certificate, ClassLimit
 from worstclass.data.labels import Labels, known_labels, label_column, refuse_twins
 from worstclass.data.map_style import is_map_dataset, labels_of
 from worstclass.data.seen_rows import check_unseen
@@ -83,10 +75,15 @@ def certify(
     'proven'
     """
     check_delta(delta, OWNER)
-    classes = _classes(model, X, y)
+    if y is None and not is_map_dataset(X):
+        raise DataError("certify needs the labels of the held-out rows. Pass y.")
+    values = np.asarray(labels_of(X) if y is None else y)
+    if values.size == 0:
+        raise DataError("certify needs held-out rows and got none. Pass rows that were used for nothing else.")
+    classes = _classes(model, values)
     floors = wanted_floors(require, classes)
     X = columns_in_order(X, getattr(model, "feature_names_in_", None))
-    labels = held_out_labels(X, y, classes, owner=OWNER)
+    labels = known_labels(X, y, classes, "y")
     seen = getattr(model, "seen_rows_", None)
     overlap = check_unseen(X, seen, owner=OWNER, allow_equal_rows=allow_equal_rows)
     counts = _counts(model, X, labels)
@@ -98,21 +95,6 @@ def certify(
         worst_limit_alone=float(upper_limit(wrong, counts.total, delta).max()),
         overlap=overlap,
     )
-
-
-def held_out_labels(X: Any, y: Any, classes: npt.NDArray[Any], *, owner: str, name: str = "y") -> Labels:
-    """Read the labels of held-out rows: there must be some, and all must be among the classes."""
-    _label_values(X, y, name, owner)
-    return known_labels(X, y, classes, name)
-
-
-def _label_values(X: Any, y: Any, name: str, owner: str) -> npt.NDArray[Any]:
-    if y is None and not is_map_dataset(X):
-        raise DataError(f"{owner} needs the labels of the held-out rows. Pass {name}.")
-    values = np.asarray(labels_of(X) if y is None else y)
-    if values.size == 0:
-        raise DataError(f"{owner} needs held-out rows and got none. Pass rows that were used for nothing else.")
-    return values
 
 
 def wanted_floors(
@@ -155,42 +137,18 @@ def _class_limits(
     wrong: IntArray, total: IntArray, floors: Sequence[Fraction | None], classes: npt.NDArray[Any], delta: float
 ) -> list[ClassLimit]:
     limits = upper_limit(wrong, total, delta / len(classes)).tolist()
-    rows = [
-        ClassLimit(name=str(label), total=int(total[k]), wrong=int(wrong[k]), limit=limits[k])
-        for k, label in enumerate(classes.tolist())
-    ]
+    names = map(str, classes.tolist())
+    rows = [ClassLimit(*row) for row in zip(names, total.tolist(), wrong.tolist(), limits, strict=True)]
     wanted = {k: floor for k, floor in enumerate(floors) if floor is not None}
-    if not wanted:
-        return rows
-    places = list(wanted)
-    rates = np.array([float(1 - floor) for floor in wanted.values()])
-    p_values = p_value(wrong[places], total[places], rates)
-    proven = hochberg(p_values, delta)
-    for (k, floor), p, is_proven in zip(wanted.items(), p_values.tolist(), proven.tolist(), strict=True):
-        rows[k] = _judged(rows[k], floor, p, is_proven, delta)
+    if wanted:
+        places = list(wanted)
+        p_values = p_value(wrong[places], total[places], [float(1 - floor) for floor in wanted.values()])
+        for (k, floor), proven in zip(wanted.items(), hochberg(p_values, delta).tolist(), strict=True):
+            rows[k] = replace(rows[k], floor=float(floor)).judged(1 - floor, delta, proven=proven)
     return rows
 
 
-def _judged(row: ClassLimit, floor: Fraction, p: float, proven: bool, delta: float) -> ClassLimit:
-    """Say whether a floor is proven, and what a proof would need; all classes together need p <= delta of each."""
-    rate, enough = 1 - floor, p <= delta
-    if proven or enough:
-        status = PROVEN if proven else NOT_ALONE
-    elif row.total == 0:
-        status = NO_ROWS
-    else:
-        status = TOO_FEW_ROWS if p_value(0, row.total, float(rate)) > delta else NOT_PROVEN
-    return replace(
-        row,
-        floor=float(floor),
-        p_value=p,
-        status=status,
-        more_rows_at_least=0 if enough else rows_at_least(row.wrong, row.total, rate, delta),
-        more_rows_if_rate_stays=0 if enough else rows_if_rate_stays(row.wrong, row.total, rate, delta),
-    )
-
-
-def _classes(model: Any, X: Any, y: Any) -> npt.NDArray[Any]:
+def _classes(model: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     predicts = not isinstance(model, type) and callable(getattr(model, "predict", None))
     if not predicts or (isinstance(model, BaseEstimator) and is_regressor(model)):
         raise ParameterError("model", OWNER, allowed="a fitted classifier, with a method predict", got=model)
@@ -201,7 +159,7 @@ def _classes(model: Any, X: Any, y: Any) -> npt.NDArray[Any]:
             hint = "Call its fit first."
             raise ParameterError("model", OWNER, allowed="a fitted classifier", got=model, hint=hint) from None
     given = getattr(model, "classes_", None)
-    classes = np.unique(_label_values(X, y, "y", OWNER)) if given is None else np.asarray(given)
+    classes = np.unique(values) if given is None else np.asarray(given)
     if classes.ndim != 1:
         allowed = "a classifier with one label per row; its classes_ must be a list of labels"
         raise ParameterError("model", OWNER, allowed=allowed, got=classes)

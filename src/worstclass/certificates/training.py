@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from worstclass._text import percent, text_table
-from worstclass._typing import BoolArray, IntArray
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
+from worstclass.certificates.certificate import ClassRecord
 from worstclass.exceptions import ParameterError
 from worstclass.floors import Floors
 
@@ -22,15 +22,12 @@ class ClassTraining:
 
     Attributes
     ----------
-    name : the class.
-    total, wrong : its training rows, and those that the vote gets wrong.
-    floor : its theta.
+    total, wrong, floor : its training rows, those that the vote gets wrong, and its theta.
     spare : how many more rows could be wrong with the bound still met; below 0, the rows by which it is missed.
     factor_two : twice the mean error of the members that vote, which the error of the vote never exceeds.
     missed_prefixes : prefixes that miss the bound.
     false_prefixes : those of them in which at least half of the members meet the floor. According to the majority step
-        of the proof there is none.
-    false_at_end : whether the vote of all T rounds is one of them.
+        of the proof there is none. ``false_at_end``: whether the vote of all T rounds is one of them.
     """
 
     name: str
@@ -42,6 +39,8 @@ class ClassTraining:
     missed_prefixes: int
     false_prefixes: int
     false_at_end: bool
+
+    derived: ClassVar[tuple[str, ...]] = ("met", "error")
 
     @property
     def met(self) -> bool:
@@ -55,7 +54,7 @@ class ClassTraining:
 
 
 @dataclass(frozen=True)
-class TrainingCertificate:
+class TrainingCertificate(ClassRecord):
     """Whether every class meets its floor on the training rows, and whether the theorem explains it.
 
     Attributes
@@ -82,6 +81,9 @@ class TrainingCertificate:
     regret_bound: float | None
     regret_allowed: float
 
+    row_type: ClassVar[type] = ClassTraining
+    derived: ClassVar[tuple[str, ...]] = ("bound_met", "edges_held", "regret_held", "majority_held", "theorem_applies")
+
     @property
     def bound_met(self) -> bool:
         """Whether the vote meets the bound for every class."""
@@ -107,17 +109,14 @@ class TrainingCertificate:
         """Whether all assumptions of the theorem held, so that it proves the bound for the vote of the T rounds."""
         return self.edges_held and self.regret_held and self.majority_held
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        derived = ("bound_met", "edges_held", "regret_held", "majority_held", "theorem_applies")
-        return {**asdict(self), **{name: getattr(self, name) for name in derived}}
-
     def __str__(self) -> str:
         cells = [
             (
                 row.name,
                 *map(percent, (row.error, row.factor_two, row.floor)),
-                *map(str, (row.wrong, row.total, row.spare)),
+                str(row.wrong),
+                str(row.total),
+                str(row.spare),
             )
             for row in self.classes
         ]
@@ -180,30 +179,20 @@ def training_certificate(booster: WorstClassBooster) -> TrainingCertificate:
 def _classes(booster: WorstClassBooster, boosted: Sequence[RoundRecord]) -> tuple[ClassTraining, ...]:
     voters = booster.history_[: booster.n_members_used_]
     floors = Floors.from_theta(booster.theta, booster.classes_)
-    total = np.array(voters[-1].class_totals)
-    correct = np.array(voters[-1].vote_correct)
+    total, correct = np.array(voters[-1].class_totals), np.array(voters[-1].vote_correct)
     quota = floors.vote_quota(total)
     mean_error = (total - np.array([record.member_correct for record in voters])).mean(axis=0) / total
-    missed, false = _majority_step(boosted, quota)
+    # by the majority step, a class that the vote of t rounds misses is missed by more than half of them; it is false if
+    # at least half of them meet the class
+    shape = (len(boosted), len(quota))
+    missed = np.array([record.vote_correct for record in boosted]).reshape(shape) < quota
+    met = np.array([record.feedback for record in boosted]).reshape(shape).cumsum(axis=0)
+    false = missed & (2 * met >= np.arange(1, len(boosted) + 1)[:, None])
     columns = (total, total - correct, np.array(floors.as_floats()), correct - quota, 2 * mean_error)
     prefixes = (missed.sum(axis=0), false.sum(axis=0), false[-1:].any(axis=0))
-    rows: Any = zip(
-        map(str, booster.classes_.tolist()), *(part.tolist() for part in (*columns, *prefixes)), strict=True
-    )
+    names = map(str, booster.classes_.tolist())
+    rows: Any = zip(names, *(part.tolist() for part in (*columns, *prefixes)), strict=True)
     return tuple(ClassTraining(*row) for row in rows)
-
-
-def _majority_step(boosted: Sequence[RoundRecord], quota: IntArray) -> tuple[BoolArray, BoolArray]:
-    """Return for each prefix and class whether the vote misses it, and whether the majority step is then false.
-
-    According to that step, a class that the vote of t rounds misses is missed by more than half of the rounds. It is
-    false if at least half of them meet the class, 2 * met >= t.
-    """
-    shape = (len(boosted), len(quota))
-    vote = np.array([record.vote_correct for record in boosted]).reshape(shape)
-    met = np.array([record.feedback for record in boosted]).reshape(shape).cumsum(axis=0)
-    missed = vote < quota
-    return missed, missed & (2 * met >= np.arange(1, len(boosted) + 1)[:, None])
 
 
 def _held(held: bool) -> str:

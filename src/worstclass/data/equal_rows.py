@@ -1,122 +1,93 @@
 """Coincidence or reuse: what equal rows in two samples say.
 
-New rows may equal seen rows because they are the same rows, used a second time, or because the table has few different
-rows. Two independent samples of one population are exchangeable: given all rows together, every division into "seen"
-and "new" is equally likely. Reuse makes the two parts more alike than such a division does.
+New rows may equal seen rows because they are the same rows, used again, or because the table has few different rows.
+One statistic tells: how evenly the copies of each row are divided between the seen and the new rows. Reuse makes the
+division too even.
 
-- *Reused*: the two parts share more than 1,999 random divisions of the same rows. Either of two statistics may say so,
-  the number of new rows with an equal seen row, and (for tables in which nearly every row has one) how evenly each
-  value is divided. Independent rows are called reused with a probability of at most 0.001.
-- *Chance*: less than half of the rows can have been used before. Either fewer than half have an equal seen row, or a
-  test at the level 0.02 rejects that half of the rows are a random part of the seen ones. Up to 1% of equal rows pass
-  in any case.
-- *Undecided*: anything else. In a large sample from a small table every new row has equal seen rows either way.
+- *Reused*: the division is more even than 999 random divisions of the same rows. Two independent samples are a random
+  division, so independent rows are called reused with a probability of at most 0.001.
+- *Chance*: otherwise, if the division is less even than in nearly all of 199 simulated samples in which half of the new
+  rows are seen rows, used again. Up to 1% of equal rows pass in any case.
+- *Undecided*: anything else, and rows that could all be seen rows, each used once.
 
-The derivation and the error rates are in docs/theory.md.
+docs/theory.md has the error rates.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
-from worstclass._typing import IntArray
+from worstclass._typing import FloatArray, IntArray
 
 NONE, CHANCE, UNDECIDED, REUSED, UNKNOWN = "none", "chance", "undecided", "reused", "unknown"
 
 #: share of equal rows that passes in any case
 HANDFUL = 0.01
-#: share of repeated rows from which new rows count as a sample of a discrete table
+#: random divisions, and samples with half of the rows reused
+DIVISIONS, HALF_REUSED = 999, 199
+#: share of the latter that may be as uneven as rows that pass
+HALF_LEVEL = 0.03
+#: share of repeated new rows from which on seen rows without any repetition count as cleaned of copies
 MANY_REPEATS = 0.1
-#: random divisions; reuse is found where none of them shares as much, by either statistic. The first few are a screen
-SCREENING, DRAWS = 99, 1_999
-#: values whose division is tried; of more, these are a random part
+#: different rows that are tried; of more, these are a random part, because fingerprints are random
 MOST_VALUES = 500
-#: level of each of the two tests of "half of the rows were used before"
-HALF_LEVEL = 0.01
-#: rows per value from which the second of them can be used
-DENSE = 5
 
 
 def judge_equal_rows(new: npt.NDArray[np.uint64], seen: npt.NDArray[np.uint64]) -> tuple[int, float, str]:
-    """Count the new rows that equal a seen row, and say whether chance explains them.
-
-    Parameters
-    ----------
-    new, seen : fingerprints of the rows, repeated rows as often as they occur.
+    """Judge rows by their fingerprints.
 
     Returns
     -------
-    The number of new rows with an equal seen row, the number expected by chance, and the verdict: "none", "chance",
-    "undecided" or "reused".
+    The number of new rows with an equal seen row, the number expected by chance (from the share of seen rows that equal
+    another seen row), and the verdict: "none", "chance", "undecided" or "reused".
+
+    Examples
+    --------
+    >>> judge_equal_rows(np.arange(5, 25, dtype=np.uint64), np.arange(20, dtype=np.uint64))
+    (15, 0.0, 'reused')
     """
     values, places = np.unique(np.concatenate([seen, new]), return_inverse=True)
     in_seen = np.bincount(places[: len(seen)], minlength=len(values))
     in_new = np.bincount(places[len(seen) :], minlength=len(values))
     n_equal = int(in_new[in_seen > 0].sum())
-    n_expected = len(new) * chance_of_equal(in_seen)
+    n_expected = len(new) * float(in_seen[in_seen > 1].sum()) / max(len(seen), 1)
     return n_equal, n_expected, _verdict(n_equal, in_new, in_seen)
 
 
-def chance_of_equal(in_seen: IntArray) -> float:
-    """Estimate the probability that a new row equals a seen one: the share of seen rows that another seen row equals.
-
-    Examples
-    --------
-    >>> chance_of_equal(np.array([1, 1, 2]))
-    0.5
-    """
-    return 1 - float((in_seen == 1).sum() / in_seen.sum()) if in_seen.any() else 0.0
-
-
-def _verdict(n_equal: int, in_new: IntArray, in_seen: IntArray) -> str:
-    n = in_new.sum()
-    if n_equal == 0:
-        return NONE
-    if n_equal <= HANDFUL * n:
-        return CHANCE
-    if _shares_too_much(in_new, in_seen):
-        unique_seen = in_seen.max() == 1  # copies were removed from the seen rows: no division is like that
-        many_repeats = (n - np.count_nonzero(in_new)) > MANY_REPEATS * n
-        return UNDECIDED if unique_seen and many_repeats else REUSED
-    return CHANCE if 2 * n_equal < n or _less_than_half(n_equal, in_new, in_seen) else UNDECIDED
-
-
-def _shares_too_much(in_new: IntArray, in_seen: IntArray) -> bool:
-    """Compare the division into new and seen rows with random ones, by two statistics."""
-    n, total = int(in_new.sum()), in_new + in_seen
-    kept = np.flatnonzero(total > 1)[:MOST_VALUES]  # in the order of the fingerprints, which is random
-    sizes = total[kept]
-    colours = np.append(sizes, total.sum() - sizes.sum())
+def _verdict(n_equal: int, new: IntArray, seen: IntArray) -> str:
+    if n_equal <= HANDFUL * new.sum():
+        return CHANCE if n_equal else NONE
     rng = np.random.default_rng(0)
-    for draws in (SCREENING, DRAWS):
-        drawn = rng.multivariate_hypergeometric(colours, n, size=draws, method="marginals")[:, :-1]
-        both = np.vstack([in_new[kept], drawn])
-        equal = np.where(both < sizes, both, 0).sum(axis=1)
-        evenness = (both * (sizes - both) / sizes).sum(axis=1)
-        if (equal[1:] >= equal[0]).any() and (evenness[1:] >= evenness[0] - 1e-9).any():
-            return False
-    return True
+    if _more_even_than_chance(new, seen, rng):
+        cleaned = seen.max() == 1 and new.sum() - np.count_nonzero(new) > MANY_REPEATS * new.sum()
+        return UNDECIDED if cleaned else REUSED  # without its copies a sample is no random division
+    may_be_copy = bool((new <= seen).all())
+    return CHANCE if not may_be_copy and _less_than_half(new[:MOST_VALUES], seen[:MOST_VALUES], rng) else UNDECIDED
 
 
-def _less_than_half(n_equal: int, in_new: IntArray, in_seen: IntArray) -> bool:
-    """Test that half of the new rows are a random part of the seen ones; True where that is rejected."""
-    n, N = int(in_new.sum()), int(in_seen.sum())
-    once, twice = int((in_seen == 1).sum()), int((in_seen == 2).sum())
-    p = chance_of_equal(in_seen)
-    # variance of the estimate p: Esty, "A normal limit law for a nonparametric estimator of the coverage" (1983)
-    variance = p * (1 - p) / (2 * n) + (once * p + 2 * twice + 1) / (2 * N) ** 2
-    if (1 + p) / 2 - n_equal / n > stats.norm.isf(HALF_LEVEL) * math.sqrt(variance):
+def _more_even_than_chance(new: IntArray, seen: IntArray, rng: np.random.Generator) -> bool:
+    """Compare the division of the rows that occur more than once with random divisions of all rows."""
+    repeated = np.flatnonzero(new + seen > 1)[:MOST_VALUES]
+    copies = (new + seen)[repeated]
+    colours = np.append(copies, (new + seen).sum() - copies.sum())
+    drawn = rng.multivariate_hypergeometric(colours, new.sum(), size=DIVISIONS, method="marginals")[:, :-1]
+    return bool(_evenness(new[repeated], seen[repeated]) > _evenness(drawn, copies - drawn).max() + 1e-9)
+
+
+def _less_than_half(new: IntArray, seen: IntArray, rng: np.random.Generator) -> bool:
+    """Compare the division with samples in which half of the new rows were reused; True if it is less even."""
+    half, at_most = int(new.sum()) // 2, np.minimum(new, seen)
+    if at_most.sum() < half:
         return True
-    # the chi-square statistic of homogeneity has chi-square's distribution times N / (N + n) where half are reused, and
-    # in small counts a little more: to the first order, by the factor 1 + small
-    total, r = in_new + in_seen, n / N
-    if total.sum() < DENSE * len(total):
-        return False
-    chi_square = (n + N) * (1 - (n + N) / (n * N) * float((in_new * in_seen / total).sum()))
-    small = max(0.0, (1 + 2 * r) / (1 + r) - (1.5 - r + r * r / 2)) * float((1 / total).mean())
-    low, high = stats.chi2.isf([HALF_LEVEL, 0.001], len(total) - 1)
-    return bool(low * (1 + small) / (1 + r) < chi_square < high)
+    simulated = []
+    for reused in rng.multivariate_hypergeometric(at_most, half, size=HALF_REUSED, method="marginals"):
+        records = new + seen - reused
+        seen_then = rng.multivariate_hypergeometric(records, seen.sum(), method="marginals")
+        reused_then = rng.multivariate_hypergeometric(seen_then, half, method="marginals")
+        simulated.append(_evenness(records - seen_then + reused_then, seen_then))
+    return bool(np.mean(np.array(simulated) <= _evenness(new, seen) + 1e-9) <= HALF_LEVEL)
+
+
+def _evenness(new: IntArray, seen: IntArray) -> FloatArray:
+    return np.asarray((new * seen / np.maximum(new + seen, 1)).sum(axis=-1))

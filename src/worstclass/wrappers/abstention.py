@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.certificates.certificate import PROVEN
 from worstclass.data.labels import Labels, known_labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import RowOverlap, SeenRows, check_unseen, row_hashes, which_seen
+from worstclass.data.seen_rows import ROLES, SeenRows, check_unseen, row_hashes
 from worstclass.data.splits import columns_in_order, take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning, UnmetBoundWarning
 from worstclass.wrappers.abstention_rules import (
@@ -28,22 +28,12 @@ from worstclass.wrappers.abstention_rules import (
     risk_limits,
     with_abstentions,
 )
-from worstclass.wrappers.base import WrappedClassifier, indexable
+from worstclass.wrappers.base import HeldOut, WrappedClassifier, indexable
 from worstclass.wrappers.cross_validation import rows_of_options
 from worstclass.wrappers.risk_report import ClassRisk, RiskCertificate, RiskReport
 from worstclass.wrappers.scores import answers_and_margins, resolve_margin
 
 OWNER = "AbstainingClassifier"
-
-
-class _Prepared(NamedTuple):
-    """A fitted classifier, the rows that choose and prove, their class indices, and the rows seen so far."""
-
-    model: Any
-    X: Any
-    target: IntArray
-    seen: SeenRows
-    overlap: RowOverlap
 
 
 @suggests_options
@@ -114,6 +104,9 @@ class AbstainingClassifier(WrappedClassifier):
         "certificate_",
     )
 
+    held_out_role: ClassVar[str] = "calibration"
+    refused_roles: ClassVar[tuple[str, ...]] = ROLES
+
     def __init__(
         self,
         estimator: Any,
@@ -137,38 +130,6 @@ class AbstainingClassifier(WrappedClassifier):
         self.allow_equal_rows = allow_equal_rows
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, **fit_params: Any) -> Self:
-        """Train the classifier, choose a threshold, and prove it.
-
-        Parameters
-        ----------
-        X, y : rows and labels; with ``cv="prefit"``, rows that the estimator has not seen.
-        X_val, y_val : rows that choose and prove, in place of a share of X. The classifier never sees them.
-        fit_params : further options of the classifier's ``fit``. Those with one entry per row are split like the rows.
-        """
-        X, y = indexable(X), indexable(y)
-        margin = self._check_parameters()
-        options = self._fit_options(fit_params)
-        seed = self._seed()
-        rng = None if seed is None else np.random.default_rng(seed)
-        if self._is_prefit:
-            X, labels = self._prefit_rows(X, y, X_val, y_val, *options.values())
-        else:
-            labels = self._training_labels(X, y)
-        limits = risk_limits(self.risk, labels.classes, owner=OWNER)
-        abstain_label = abstain_value(self.abstain_label, labels.classes, owner=OWNER)
-        if self._is_prefit:
-            overlap = self._check_unseen(X, getattr(self.estimator, "seen_rows_", None))
-            rows = _Prepared(self.estimator, X, labels.index, SeenRows.of(calibration=X), overlap)
-        elif X_val is None and y_val is None:
-            rows = self._divided(X, labels, options, rng)
-        else:
-            rows = self._with_validation_rows(X, labels, X_val, y_val, options)
-        self._adopt(rows.model, labels.classes, rows.seen)
-        self.risk_, self.margin_, self.abstain_label_ = tuple(limits.tolist()), margin, abstain_label
-        self._choose(rows, limits, rng)
-        return self
-
     @property
     def proven_(self) -> bool:
         """Whether a threshold was proven."""
@@ -191,7 +152,7 @@ class AbstainingClassifier(WrappedClassifier):
     def risk_report(self, X: Any, y: Any = None) -> RiskReport:
         """Count risk and coverage of every class on other rows; a count, not a promise."""
         X, target = self._other_rows(X, y)
-        return RiskReport.of(self._risks(self._judged(X, target), self.threshold_))
+        return RiskReport.of(self._risks(self._judge(self.estimator_, X, target, self.margin_), self.threshold_))
 
     def certify(
         self, X: Any, y: Any = None, *, delta: float | None = None, allow_equal_rows: bool = False
@@ -210,7 +171,7 @@ class AbstainingClassifier(WrappedClassifier):
         check_delta(level, owner)
         X, target = self._other_rows(X, y)
         overlap = check_unseen(X, self.seen_rows_, owner=owner, allow_equal_rows=allow_equal_rows)
-        risks = self._risks(self._judged(X, target), self.threshold_)
+        risks = self._risks(self._judge(self.estimator_, X, target, self.margin_), self.threshold_)
         silent = self.threshold_ == np.inf
         return RiskCertificate.judged(risks, delta=float(level), overlap=overlap, silent=silent)
 
@@ -218,9 +179,6 @@ class AbstainingClassifier(WrappedClassifier):
         check_is_fitted(self, "threshold_")
         answers, margins = answers_and_margins(self.estimator_, X, self.margin_)
         return answers, margins > self.threshold_
-
-    def _judged(self, X: Any, target: IntArray) -> JudgedAnswers:
-        return JudgedAnswers(target, *answers_and_margins(self.estimator_, X, self.margin_))
 
     def _other_rows(self, X: Any, y: Any) -> tuple[Any, IntArray]:
         """Return rows with their columns in order, and their class indices."""
@@ -233,42 +191,41 @@ class AbstainingClassifier(WrappedClassifier):
             raise DataError(f"{OWNER} needs held-out rows and got none. Pass rows that were used for nothing else.")
         return rows, labels.index
 
-    def _with_validation_rows(
-        self, X: Any, labels: Labels, X_val: Any, y_val: Any, options: dict[str, Any]
-    ) -> _Prepared:
-        rows, held_out = self._validation_rows(X, labels, X_val, y_val)
-        seen = SeenRows.of(X, None, rows)
-        overlap = self._check_unseen(rows, seen, roles=("training",))
-        model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
-        return _Prepared(model, rows, held_out.index, seen, overlap)
+    def _wanted(self, classes: npt.NDArray[Any]) -> tuple[FloatArray, Any]:
+        return risk_limits(self.risk, classes, owner=OWNER), abstain_value(self.abstain_label, classes, owner=OWNER)
 
-    def _divided(self, X: Any, labels: Labels, options: dict[str, Any], rng: np.random.Generator | None) -> _Prepared:
+    def _judge(self, model: Any, X: Any, target: IntArray, kind: str) -> JudgedAnswers:
+        return JudgedAnswers(target, *answers_and_margins(model, X, kind))
+
+    def _divided(self, X: Any, labels: Labels, options: dict[str, Any], kind: str) -> HeldOut:
         """Train without the rows that choose and prove."""
         if is_map_dataset(X):
             raise DataError(f"{OWNER} cannot divide a map-style data set. Pass X_val and y_val, or use cv='prefit'.")
-        kept = divide(labels.index, float(self.cv), rng)
+        kept = divide(labels.index, float(self.cv), self._random)
         train, rest = np.flatnonzero(~kept), np.flatnonzero(kept)
         self._require_classes(labels, train)
         if not self.allow_equal_rows:
             rest = _without_copies(X, train, rest)
         trained, held_out = take_rows(X, train), take_rows(X, rest)
-        seen = SeenRows.of(trained, None, held_out)
-        overlap = self._check_unseen(held_out, seen, roles=("training",))
+        seen = SeenRows.of(trained, calibration=held_out)
+        overlap = self._check_unseen(held_out, seen, ("training",))
         model = clone(self.estimator)
         model.fit(trained, labels.classes[labels.index[train]], **rows_of_options(options, train, labels))
-        return _Prepared(model, held_out, labels.index[rest], seen, overlap)
+        return HeldOut(model, self._judge(model, held_out, labels.index[rest], kind), seen, overlap)
 
-    def _choose(self, rows: _Prepared, limits: FloatArray, rng: np.random.Generator | None) -> None:
+    def _choose(self, found: HeldOut, kind: str, wanted: tuple[FloatArray, Any]) -> None:
         """Find the threshold and certify it; the rows that choose it do not prove it."""
-        judged = self._judged(rows.X, rows.target)
-        proves = divide(judged.target, float(self.proving), rng)
+        limits, self.abstain_label_ = wanted
+        self.risk_, self.margin_ = tuple(limits.tolist()), kind
+        judged: JudgedAnswers = found.judged
+        proves = divide(judged.target, float(self.proving), self._random)
         choosing, proving = judged.take(np.flatnonzero(~proves)), judged.take(np.flatnonzero(proves))
         threshold, proven = find_threshold(choosing, proving, limits, float(self.delta))
         self.threshold_ = threshold if proven else np.inf
         self.certificate_ = RiskCertificate.judged(
             self._risks(proving, threshold),
             delta=float(self.delta),
-            overlap=rows.overlap,
+            overlap=found.overlap,
             n_choosing=len(choosing.target),
         )
         if not proven:
@@ -304,12 +261,13 @@ class AbstainingClassifier(WrappedClassifier):
             raise ParameterError("cv", OWNER, allowed=allowed, got=self.cv, hint=hint)
 
     def _check_parameters(self) -> str:
-        """Check the parameters before training; return which margin is used."""
         self._check_common_parameters()
         if isinstance(self.estimator, AbstainingClassifier):
             hint = "Take its estimator_."
             raise ParameterError("estimator", OWNER, allowed="one that always answers", got=self.estimator, hint=hint)
         check_delta(self.delta, OWNER)
+        seed = self._seed()
+        self._random = None if seed is None else np.random.default_rng(seed)
         for name in ("cv", "proving"):
             value = getattr(self, name)
             is_share = isinstance(value, float | np.floating) and 0 < float(value) < 1
@@ -324,7 +282,7 @@ def _without_copies(X: Any, train: IntArray, rest: IntArray) -> IntArray:
     hashes = row_hashes(X)
     if hashes is None:
         return rest
-    copies = which_seen(hashes[rest], np.unique(hashes[train]))
+    copies = np.isin(hashes[rest], hashes[train])
     advice = "Keep every record once. If equal rows are different records, pass allow_equal_rows=True."
     if copies.all():
         raise DataError(f"Every row kept from training equals a training row. {advice}")

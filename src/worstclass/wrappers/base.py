@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -21,7 +21,7 @@ from worstclass._state import Stateful
 from worstclass._typing import FloatArray
 from worstclass.data.labels import Labels, known_labels, training_labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import ROLES, RowOverlap, SeenRows, check_unseen
+from worstclass.data.seen_rows import RowOverlap, SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ModelFormatError, ParameterError
 from worstclass.randomness import SeedTree
@@ -34,6 +34,15 @@ def _estimator_has(method: str) -> Any:
 def indexable(rows: Any) -> Any:
     """Return rows or labels in a form that has a length; an object that numpy can read becomes an array."""
     return np.asarray(rows) if hasattr(rows, "__array__") and not hasattr(rows, "__len__") else rows
+
+
+class HeldOut(NamedTuple):
+    """A fitted classifier, what it says about the held-out rows, all rows seen, and the overlap of the two kinds."""
+
+    model: Any
+    judged: Any
+    seen: SeenRows
+    overlap: Any  # a RowOverlap; None after cross-validation
 
 
 class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -54,6 +63,57 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     cv: Any
     allow_equal_rows: Any
     random_state: Any
+
+    #: what held-out rows count as, and in which roles a fitted classifier must not have seen them
+    held_out_role: ClassVar[str]
+    refused_roles: ClassVar[tuple[str, ...]]
+    #: the steps of ``fit`` that a wrapper defines: check its parameters and say which scores it uses; read what is
+    #: wanted of each class; hold rows out and train; judge held-out rows by a fitted classifier; choose by them
+    _check_parameters: Any
+    _wanted: Any
+    _divided: Any
+    _judge: Any
+    _choose: Any
+
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, **fit_params: Any) -> Self:
+        """Train the classifier, and choose on held-out rows what this wrapper adds to it.
+
+        Parameters
+        ----------
+        X : rows, as the classifier takes them; with ``cv="prefit"``, held-out rows that it has not seen.
+        y : labels, strings or numbers.
+        X_val, y_val : held-out rows, in place of those that ``cv`` holds out.
+        fit_params : further options of the classifier's ``fit``. Those with one entry per row are split like the rows.
+        """
+        X, y = indexable(X), indexable(y)
+        kind = self._check_parameters()
+        options = self._fit_options(fit_params)
+        if self._is_prefit:
+            X, labels = self._prefit_rows(X, y, X_val, y_val, *options.values())
+        else:
+            labels = self._training_labels(X, y)
+        wanted = self._wanted(labels.classes)
+        if self._is_prefit:
+            seen = SeenRows.of(**{self.held_out_role: X})
+            before = getattr(self.estimator, "seen_rows_", None)
+            overlap = self._check_unseen(X, before, self.refused_roles)
+            found = HeldOut(self.estimator, self._judge(self.estimator, X, labels.index, kind), seen, overlap)
+        elif X_val is None and y_val is None:
+            found = self._divided(X, labels, options, kind)
+        else:
+            rows, held_out = self._validation_rows(X, labels, X_val, y_val)
+            seen = SeenRows.of(X, **{self.held_out_role: rows})
+            overlap = self._check_unseen(rows, seen, ("training",))
+            given = {**options, **self._validation_options(rows, y_val)}
+            model = clone(self.estimator).fit(X, labels.classes[labels.index], **given)
+            found = HeldOut(model, self._judge(model, rows, held_out.index, kind), seen, overlap)
+        self._adopt(found, labels.classes)
+        self._choose(found, kind, wanted)
+        return self
+
+    def _validation_options(self, X_val: Any, y_val: Any) -> dict[str, Any]:
+        """Return validation rows as options of the classifier's ``fit``; none unless it may see them."""
+        return {}
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
@@ -158,14 +218,14 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         if y is None and not is_map_dataset(X):
             raise DataError(f"{self._owner} requires y to be passed, but the target y is None.")
 
-    def _check_unseen(self, X: Any, seen: SeenRows | None, roles: Iterable[str] = ROLES) -> RowOverlap:
+    def _check_unseen(self, X: Any, seen: SeenRows | None, roles: Iterable[str]) -> RowOverlap:
         return check_unseen(X, seen, roles=roles, owner=self._owner, allow_equal_rows=bool(self.allow_equal_rows))
 
-    def _adopt(self, model: Any, classes: npt.NDArray[Any], seen: SeenRows) -> None:
-        """Take over a fitted classifier; ``seen`` are the rows given to ``fit``, by what they were used for."""
-        self.estimator_, self.classes_ = model, classes
+    def _adopt(self, found: HeldOut, classes: npt.NDArray[Any]) -> None:
+        """Take over a fitted classifier."""
+        self.estimator_, self.classes_ = found.model, classes
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
-        before = getattr(model, "seen_rows_", None) or SeenRows(complete=False)
-        self.seen_rows_ = seen.also(before) if self._is_prefit else seen
+            if hasattr(found.model, name):
+                setattr(self, name, getattr(found.model, name))
+        before = getattr(found.model, "seen_rows_", None) or SeenRows(complete=False)
+        self.seen_rows_ = found.seen.also(before) if self._is_prefit else found.seen

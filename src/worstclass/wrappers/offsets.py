@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import suggests_options
-from worstclass._typing import FloatArray
+from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
-from worstclass.data.seen_rows import RowOverlap, SeenRows
+from worstclass.data.seen_rows import SeenRows
 from worstclass.data.splits import take_rows
 from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
-from worstclass.wrappers.base import WrappedClassifier, indexable
+from worstclass.wrappers.base import HeldOut, WrappedClassifier
 from worstclass.wrappers.cross_validation import HeldOutScores, make_folds, out_of_fold
 from worstclass.wrappers.offset_search import find_offsets
 from worstclass.wrappers.scores import class_scores, resolve_kind
@@ -102,6 +102,9 @@ class WorstClassOffsets(WrappedClassifier):
         "overlap_",
     )
 
+    held_out_role: ClassVar[str] = "validation"
+    refused_roles: ClassVar[tuple[str, ...]] = ("training",)
+
     def __init__(
         self,
         estimator: Any,
@@ -123,45 +126,6 @@ class WorstClassOffsets(WrappedClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, **fit_params: Any) -> Self:
-        """Train the classifier and choose the offsets.
-
-        Parameters
-        ----------
-        X : rows, as the classifier takes them; with ``cv="prefit"``, held-out rows.
-        y : labels, strings or numbers.
-        X_val, y_val : held-out rows that choose the offsets, in place of cross-validation. A classifier whose own
-            ``fit`` takes validation rows (as those of worstclass do) gets them too.
-        fit_params : further options of the classifier's ``fit``. Those with one entry per row are split like the rows.
-        """
-        X, y = indexable(X), indexable(y)
-        kind = self._check_parameters()
-        options = self._fit_options(fit_params)
-        if self._is_prefit:
-            X, labels = self._prefit_rows(X, y, X_val, y_val, *options.values())
-        else:
-            labels = self._training_labels(X, y)
-        floors = None if self.theta is None else Floors.from_theta(self.theta, labels.classes, owner=OWNER)
-        self.overlap_: RowOverlap | None = None
-        if self._is_prefit:
-            model, seen = self.estimator, SeenRows.of(validation=X)
-            self.overlap_ = self._check_unseen(X, getattr(model, "seen_rows_", None), roles=("training",))
-            held_out = HeldOutScores(class_scores(model, X, kind), labels.index)
-        elif X_val is None and y_val is None:
-            model, held_out, seen = self._cross_validated(X, labels, options, kind)
-        else:
-            X_val, validation = self._validation_rows(X, labels, X_val, y_val)
-            seen = SeenRows.of(X, X_val)
-            self.overlap_ = self._check_unseen(X_val, seen, roles=("training",))
-            takes_them = {"X_val", "y_val"} <= set(inspect.signature(self.estimator.fit).parameters)
-            given = {"X_val": X_val, "y_val": y_val} if takes_them else {}
-            model = clone(self.estimator).fit(X, labels.classes[labels.index], **given, **options)
-            held_out = HeldOutScores(class_scores(model, X_val, kind), validation.index)
-        self._adopt(model, labels.classes, seen)
-        self.scores_ = kind
-        self._choose(held_out, floors)
-        return self
-
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class whose score plus offset is largest."""
         best = self._adjusted(X).argmax(axis=1)
@@ -182,16 +146,23 @@ class WorstClassOffsets(WrappedClassifier):
         return class_scores(self.estimator_, X, self.scores_) + self.offsets_
 
     def _check_parameters(self) -> str:
-        """Check the parameters before training; return which scores are used."""
         self._check_common_parameters()
         if not isinstance(self.refit, bool | np.bool_):
             raise ParameterError("refit", OWNER, allowed="True or False", got=self.refit)
         return resolve_kind(self.estimator, self.scores, owner=OWNER)
 
-    def _cross_validated(
-        self, X: Any, labels: Labels, options: dict[str, Any], kind: str
-    ) -> tuple[Any, HeldOutScores, SeenRows]:
-        """Collect out-of-fold scores and train on all rows; return the classifier, the scores and the rows seen."""
+    def _wanted(self, classes: npt.NDArray[Any]) -> Floors | None:
+        return None if self.theta is None else Floors.from_theta(self.theta, classes, owner=OWNER)
+
+    def _judge(self, model: Any, X: Any, target: IntArray, kind: str) -> HeldOutScores:
+        return HeldOutScores(class_scores(model, X, kind), target)
+
+    def _validation_options(self, X_val: Any, y_val: Any) -> dict[str, Any]:
+        takes_them = {"X_val", "y_val"} <= set(inspect.signature(self.estimator.fit).parameters)
+        return {"X_val": X_val, "y_val": y_val} if takes_them else {}
+
+    def _divided(self, X: Any, labels: Labels, options: dict[str, Any], kind: str) -> HeldOut:
+        """Collect out-of-fold scores, and train on all rows."""
         folds = make_folds(self.cv, X, labels, self._seed(), owner=OWNER)
         if not self.refit and len(folds) > 1:
             allowed, hint = "True with several folds", "Give cv one split."
@@ -199,13 +170,15 @@ class WorstClassOffsets(WrappedClassifier):
         held_out, last = out_of_fold(self.estimator, X, labels, folds, kind, options, self.n_jobs)
         if not self.refit:
             trained, chose = folds[0]
-            return last, held_out, SeenRows.of(take_rows(X, trained), take_rows(X, chose))
+            return HeldOut(last, held_out, SeenRows.of(take_rows(X, trained), take_rows(X, chose)), None)
         model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
         seen = SeenRows.of(X)
-        return model, held_out, replace(seen, validation=seen.training)
+        return HeldOut(model, held_out, replace(seen, validation=seen.training), None)
 
-    def _choose(self, held_out: HeldOutScores, floors: Floors | None) -> None:
+    def _choose(self, found: HeldOut, kind: str, wanted: Floors | None) -> None:
         """Find the offsets, report on the rows that chose them, and warn about floors that are missed."""
+        held_out: HeldOutScores = found.judged
+        floors, self.scores_, self.overlap_ = wanted, kind, found.overlap
         K, labels = len(self.classes_), self.classes_.tolist()
         totals = np.bincount(held_out.target, minlength=K)
         quota = None if floors is None else floors.vote_quota(totals)
