@@ -64,7 +64,9 @@ MODELS = {
     "WorstClassBooster": lambda: trees(),
     "InstanceBooster": lambda: InstanceBooster(SklearnLearner(DecisionTreeClassifier()), n_rounds=3, random_state=0),
     "NetworkClassifier": lambda: build_method("ce", learner=LEARNER, max_epochs=20, random_state=0),
-    "DeepEnsemble": lambda: build_method("deep-ensemble", n_estimators=2, learner=LEARNER, max_epochs=20, random_state=0),
+    "DeepEnsemble": lambda: build_method(
+        "deep-ensemble", n_estimators=2, learner=LEARNER, max_epochs=20, random_state=0
+    ),
     "Pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
     "AdaBoostClassifier": lambda: AdaBoostClassifier(n_estimators=5, random_state=0),  # has an estimator_ of its own
     "WorstClassOffsets(LogisticRegression)": lambda: WorstClassOffsets(LogisticRegression(), random_state=0),

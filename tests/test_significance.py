@@ -66,7 +66,9 @@ def test_seeds_are_paired_by_their_number_and_only_common_ones_count():
     assert test.p == pytest.approx(stats.ttest_rel([0.5, 0.6, 0.8], [0.4, 0.3, 0.4]).pvalue)
 
 
-@pytest.mark.parametrize(("b", "n", "difference"), [({}, 0, None), ({9: 0.1}, 0, None), ({1: 0.1}, 1, 0.5), ({0: 0.1, 1: 0.1}, 2, 0.45)])
+@pytest.mark.parametrize(
+    ("b", "n", "difference"), [({}, 0, None), ({9: 0.1}, 0, None), ({1: 0.1}, 1, 0.5), ({0: 0.1, 1: 0.1}, 2, 0.45)]
+)
 def test_fewer_than_three_common_seeds_are_not_testable(b, n, difference):
     test = one_test({0: 0.5, 1: 0.6}, b)
     assert (test.n, test.t, test.p, test.p_corrected, test.significant) == (n, None, None, None, False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -33,7 +33,6 @@ class Method:
     reference : where it comes from.
     kind : ``"network"`` trains torch networks; ``"table"`` is for tables and makes no epochs.
     options : its own options, with their defaults.
-    build : what ``build_method`` calls.
     needs_theta : whether it must be given accuracy floors.
     requires : a package that must be installed too, by the extra ``compare``.
     """
@@ -43,7 +42,6 @@ class Method:
     reference: str
     kind: str
     options: Mapping[str, Any]
-    build: Callable[..., Any] = field(repr=False)
     needs_theta: bool = False
     requires: str | None = None
 
@@ -146,7 +144,7 @@ def build_method(
     if method.needs_theta and theta is None:
         raise ParameterError("theta", f"build_method({name!r})", allowed="given: the accuracy floor(s)", got=None)
     common = _Common(network, dict(learner or {}), theta, max_epochs, max_seconds, select_on, random_state)
-    return method.build(common, **{**method.options, **options})
+    return _BUILDERS[name](common, **{**method.options, **options})
 
 
 @dataclass(frozen=True)
@@ -213,14 +211,16 @@ _REFERENCES = {
     **dict.fromkeys(("logistic", "forest", "hist-gradient-boosting"), "scikit-learn"),
 }
 
-_METHODS: dict[str, Method] = {}
 Builder = Callable[..., Any]
+_METHODS: dict[str, Method] = {}
+_BUILDERS: dict[str, Builder] = {}
 
 
 def _method(name: str, summary: str, build: Builder, *, kind: str = "network", **facts: Any) -> None:
     """Declare a method; ``facts`` are ``needs_theta`` and ``requires`` of its record, and its options with defaults."""
     known = {key: facts.pop(key) for key in ("needs_theta", "requires") if key in facts}
-    _METHODS[name] = Method(name, summary, _REFERENCES.get(name, "-"), kind, facts, build, **known)
+    _METHODS[name] = Method(name, summary, _REFERENCES.get(name, "-"), kind, facts, **known)
+    _BUILDERS[name] = build
 
 
 def _with_loss(loss: str, weighting: Any = None) -> Builder:
