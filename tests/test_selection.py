@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from scripted import ScriptedLearner, numbered_rows
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from worstclass import (
@@ -335,7 +333,7 @@ class TestRows:
     def test_a_class_without_a_validation_row_is_refused(self, blobs):
         X, y = blobs
         with pytest.raises(DataError, match=r"no validation row of the classes \['c'\].*Add rows"):
-            select_theta(WorstClassBooster(TREE, 0.5), X, y, X[y != "c"], y[y != "c"])
+            select_theta(WorstClassBooster(TREE, 0.5), X, y, X[y != "c"] + 1, y[y != "c"])
         few = np.concatenate([np.flatnonzero(y == "a"), np.flatnonzero(y == "b")[:2]])
         with pytest.raises(DataError, match=r"no validation row of the classes \['b'\].*raise val_share"):
             select_theta(WorstClassBooster(TREE, 0.5), X[few], y[few])
@@ -431,7 +429,16 @@ class TestGoal:
         assert [record.theta[0] for record in selection.candidates[1:]] == [0.54, 0.51, 0.5]
         lines = str(selection).splitlines()
         at = lines.index("The goal is infeasible.")
-        assert lines[at + 1].split() == "blocking class floor reached rows short nearest feasible".split()
+        assert lines[at + 1].split() == [
+            "blocking",
+            "class",
+            "floor",
+            "reached",
+            "rows",
+            "short",
+            "nearest",
+            "feasible",
+        ]
         assert lines[at + 2].split() == ["0", "0.6", "50.0%", "2", "0.49"]
         values = json.loads(json.dumps(selection.to_dict()))
         assert values["nearest"]["blocking"] == ["0"]
