@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from worstclass.exceptions import ParameterError, UnmetBoundWarning
-from worstclass.experiments.cells import Cell, CellOutcome, CellResult
-from worstclass.experiments.grid import run_cells
+from worstclass.experiments.cells import Cell, CellOutcome, CellResult, run_cells
 from worstclass.experiments.run import Provenance
 from worstclass.metrics import class_report
 
@@ -30,7 +29,7 @@ def outcome_of(cell, **values):
     rng = np.random.default_rng([cell.seed, *cell.method.encode()])
     y = np.repeat(["a", "b"], 4)
     report = class_report(y, rng.choice(["a", "b"], size=8), labels=["a", "b"])
-    return CellOutcome(report, **{"epochs": 3, "seconds": 1.5, **values})
+    return CellOutcome(test=report, **{"epochs": 3, "seconds": 1.5, **values})
 
 
 class Recorder:
@@ -60,18 +59,14 @@ def test_the_file_name_is_method_and_seed():
 
 
 def test_names_that_are_no_file_names_get_distinct_ones():
-    names = {Cell(method, "toy", 0).file_name for method in ("a/b", "a b", "A b", "../a", "", "x" * 300, ".a", "あ")}
-    assert len(names) == 8
-    for name in names:
-        assert Path(name).name == name
-        assert len(name) < 100
-        assert not name.startswith(".")
+    names = {Cell(method, "toy", 0).file_name for method in ("a/b", "a b", "A b", "../a", "a%2Fb", "", "あ")}
+    assert len(names) == 7
+    assert all(Path(name).name == name for name in names)
 
 
-def test_the_fingerprint_does_not_depend_on_the_order_or_kind_of_containers():
+def test_cells_are_equal_whatever_the_order_or_kind_of_containers():
     one = Cell("ce", "toy", 0, {"a": 1, "b": {"x": (1, 2), "y": None}, "theta": {2: 0.6, "others": 0.7}})
     two = Cell("ce", "toy", np.int64(0), {"theta": {"others": 0.7, "2": 0.6}, "b": {"y": None, "x": [1, 2]}, "a": 1})
-    assert one.fingerprint == two.fingerprint
     assert one == two
 
 
@@ -86,8 +81,8 @@ def test_the_fingerprint_does_not_depend_on_the_order_or_kind_of_containers():
         Cell("ce", "toy", 0),
     ],
 )
-def test_the_fingerprint_depends_on_everything(other):
-    assert other.fingerprint != Cell("ce", "toy", 0, SETTINGS).fingerprint
+def test_a_cell_is_everything_that_defines_it(other):
+    assert other != Cell("ce", "toy", 0, SETTINGS)
 
 
 @pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}, np.float32(0.5)])
@@ -103,16 +98,15 @@ def test_a_finished_cell_is_kept_with_all_that_was_found(tmp_path):
     y, answers = ["a", "a", "a", "a", "b", "b"], ["a", "a", "a", "b", "a", "b"]
     report = class_report(y, answers)
     training = class_report(["a", "b", "b", "b"], ["a", "b", "b", "a"])
-    found = CellOutcome(report, validation=report, training=training, epochs=7, n_members=2, extra={"gamma": 0.1})
+    found = CellOutcome(test=report, validation=report, training=training, epochs=7, n_members=2, extra={"gamma": 0.1})
     run_cells(cells_of(["ours"]), lambda cell: found, tmp_path)
     kept = json.loads((tmp_path / "ours-seed0.json").read_text())
     assert (kept["method"], kept["data"], kept["seed"], kept["settings"]) == ("ours", "toy", 0, SETTINGS)
-    assert kept["fingerprint"] == Cell("ours", "toy", 0, SETTINGS).fingerprint
-    assert (kept["status"], kept["error"]) == ("done", None)
-    assert kept["worst_error"] == 0.5  # 1 of 2
-    assert kept["class_mean_error"] == 0.375  # of 1/4 and 1/2
-    assert kept["plain_error"] == pytest.approx(1 / 3)  # 2 of 6
-    assert kept["train_worst_error"] == pytest.approx(1 / 3)
+    assert (kept["error"], kept["traceback"]) == (None, None)
+    assert kept["test"]["worst_error"] == 0.5  # 1 of 2
+    assert kept["test"]["class_mean_error"] == 0.375  # of 1/4 and 1/2
+    assert kept["test"]["plain_error"] == pytest.approx(1 / 3)  # 2 of 6
+    assert kept["training"]["worst_error"] == pytest.approx(1 / 3)
     assert (kept["epochs"], kept["n_members"], kept["extra"]) == (7, 2, {"gamma": 0.1})
     assert kept["seconds"] >= 0
     assert kept["test"] == kept["validation"] == report.to_dict()
@@ -167,7 +161,7 @@ def test_an_interruption_keeps_what_is_finished_and_the_next_run_goes_on(tmp_pat
     assert [result.method for result in results] == list("abcde")
 
 
-@pytest.mark.parametrize("damage", ["truncated", "empty", "not utf-8", "another thing", "edited", "no report"])
+@pytest.mark.parametrize("damage", ["truncated", "empty", "not utf-8", "another thing", "no report"])
 def test_a_broken_file_counts_as_not_done(tmp_path, damage):
     (whole,) = run_cells(cells_of(["ce"]), Recorder(), tmp_path)
     file = tmp_path / "ce-seed0.json"
@@ -177,7 +171,6 @@ def test_a_broken_file_counts_as_not_done(tmp_path, damage):
         "empty": b"",
         "not utf-8": b"\xff\xfe\x00{",
         "another thing": b"[1, 2]",
-        "edited": text.replace('"epochs": 10', '"epochs": 99').encode(),
         "no report": json.dumps({**json.loads(text), "test": None}).encode(),
     }[damage]
     assert broken != text.encode()
@@ -185,8 +178,7 @@ def test_a_broken_file_counts_as_not_done(tmp_path, damage):
     again, events = Recorder(), []
     (result,) = run_cells(cells_of(["ce"]), again, tmp_path, events.append)
     assert again.ran == [("ce", 0)]
-    assert [event.kind for event in events] == ["unreadable", "started", "finished"]
-    assert "ce-seed0.json is not a whole cell and is run again" in events[0].message
+    assert [event.kind for event in events] == ["started", "finished"]
     assert result == whole == CellResult.read(file)
 
 
@@ -199,8 +191,8 @@ def test_a_cell_made_with_other_settings_is_refused_before_anything_runs(tmp_pat
         run_cells(cells_of(["ce", "ours"], settings=other), again, tmp_path)
     message = str(caught.value)
     assert "ours-seed0.json" in message
-    assert "settings.budget.epochs (10 in the file, 20 asked for)" in message
-    assert "settings.theta (nothing in the file, 0.8 asked for)" in message
+    assert "budget ({'epochs': 10} in the file, {'epochs': 20} asked for)" in message
+    assert "theta (None in the file, 0.8 asked for)" in message
     assert "--out" in message
     assert "--overwrite" in message
     assert "select_on" not in message
@@ -210,7 +202,7 @@ def test_a_cell_made_with_other_settings_is_refused_before_anything_runs(tmp_pat
 
 def test_another_data_set_in_the_same_folder_is_refused(tmp_path):
     run_cells([Cell("ce", "toy", 0)], Recorder(), tmp_path)
-    with pytest.raises(ParameterError, match=r'data \("toy" in the file, "iris" asked for\)'):
+    with pytest.raises(ParameterError, match=r"data \(toy in the file, iris asked for\)"):
         run_cells([Cell("ce", "iris", 0)], Recorder(), tmp_path)
 
 
@@ -228,7 +220,7 @@ def test_overwriting_removes_the_old_cells_first_so_that_it_can_be_resumed_witho
 
 def test_the_same_method_and_seed_twice_is_refused(tmp_path):
     cells = [Cell("ce", "toy", 0), Cell("ce", "iris", 0), Cell("ours", "toy", 0)]
-    with pytest.raises(ParameterError, match=r"distinct methods and seeds.*\['ce-seed0.json'\]"):
+    with pytest.raises(ParameterError, match=r"distinct methods and seeds.*'ce-seed0.json', 'ce-seed0.json'"):
         run_cells(cells, Recorder(), tmp_path)
     assert names_in(tmp_path) == []
 
@@ -242,20 +234,15 @@ def test_a_cell_that_raises_is_written_as_failed_and_the_others_go_on(tmp_path):
     results = run_cells(cells_of(["a", "b", "c"]), recorder, tmp_path, events.append)
     assert [result.status for result in results] == ["done", "failed", "done"]
     kept = CellResult.read(tmp_path / "b-seed0.json")
-    assert (kept.error.type, kept.error.message) == ("ZeroDivisionError", "by zero")
-    assert "tests/test_cells.py" in kept.error.traceback
+    assert kept.error == "ZeroDivisionError: by zero"
+    assert "tests/test_cells.py" in kept.traceback
     assert (kept.worst_error, kept.test) == (None, None)
     assert [(event.kind, event.cell.method) for event in events][2:4] == [("started", "b"), ("failed", "b")]
     assert events[3].message == "ZeroDivisionError: by zero"
 
 
-def test_failed_cells_are_tried_again_unless_told_not_to(tmp_path):
+def test_failed_cells_are_tried_again(tmp_path):
     run_cells(cells_of(["a", "b"]), Recorder({"b": ZeroDivisionError("by zero")}), tmp_path)
-    kept, events = Recorder(), []
-    results = run_cells(cells_of(["a", "b"]), kept, tmp_path, events.append, retry_failed=False)
-    assert kept.ran == []
-    assert [result.status for result in results] == ["done", "failed"]
-    assert [event.kind for event in events] == ["reused", "reused"]
     again = Recorder()
     results = run_cells(cells_of(["a", "b"]), again, tmp_path)
     assert again.ran == [("b", 0)]
@@ -267,14 +254,15 @@ def test_failed_cells_are_tried_again_unless_told_not_to(tmp_path):
     ("outcome", "error"),
     [
         (lambda cell: outcome_of(cell, extra={"model": object()}), "PydanticSerializationError"),
-        (lambda cell: outcome_of(cell, epochs=-1), "ValidationError"),
-        (lambda cell: outcome_of(cell, seconds=float("nan")), "ValidationError"),
+        (lambda cell: outcome_of(cell, epochs="many"), "ValidationError"),
+        (lambda cell: CellOutcome(epochs=3), "ValidationError"),  # no test report
         (lambda cell: None, "AttributeError"),
     ],
 )
 def test_an_outcome_that_cannot_be_kept_is_a_failure_of_its_cell(tmp_path, outcome, error):
     (result,) = run_cells(cells_of(["a"]), outcome, tmp_path)
-    assert (result.status, result.error.type) == ("failed", error)
+    assert result.status == "failed"
+    assert result.error.startswith(f"{error}: ")
     assert CellResult.read(tmp_path / "a-seed0.json") == result
 
 
@@ -372,7 +360,7 @@ def test_workers_write_every_cell_and_results_come_in_the_order_of_the_cells(tmp
 def test_a_cell_that_fails_in_a_worker_is_written_as_failed(tmp_path):
     results = run_cells(cells_of(["a", "b", "c"]), Recorder({"b": ZeroDivisionError("by zero")}), tmp_path, n_jobs=2)
     assert [result.status for result in results] == ["done", "failed", "done"]
-    assert results[1].error.message == "by zero"
+    assert results[1].error == "ZeroDivisionError: by zero"
 
 
 KILLED = """
@@ -380,7 +368,7 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from test_cells import cells_of, outcome_of
-from worstclass.experiments.grid import run_cells
+from worstclass.experiments.cells import run_cells
 
 def run(cell):
     if cell.method == "slow":

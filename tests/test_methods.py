@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import random
@@ -51,7 +52,7 @@ CONTRACT += ["boosting", "naive", "0.5-dnn", "ours"]
 
 #: small versions of the methods that would take long
 SMALL = {
-    "deep-ensemble": {"n_members": 3},
+    "deep-ensemble": {"n_estimators": 3},
     "ours-trees": {"n_rounds": 3, "max_iter": 20},
     "forest": {"n_estimators": 30},
     "balanced-forest": {"n_estimators": 30},
@@ -169,6 +170,13 @@ def test_ours_and_naive_lower_the_worst_class_of_the_squares_below_that_of_cross
     assert all(worst[name] < worst["ce"] - 0.05 for name in ("naive", "class-dro", "ours"))
 
 
+def unaware(model):
+    """The same model, which no longer knows the rows that it has seen."""
+    model = copy.copy(model)
+    del model.seen_rows_
+    return model
+
+
 @pytest.mark.parametrize(("name", "plain"), [("ce+offsets", "ce"), ("ours+offsets", "ours")])
 def test_offsets_are_tuned_on_the_rows_that_choose_for_the_others_and_cost_no_epoch(name, plain):
     rows = make_splits(*draw_blobs(3, [300, 60, 30]), val=0.4, test=0.0, seed=0)
@@ -176,14 +184,14 @@ def test_offsets_are_tuned_on_the_rows_that_choose_for_the_others_and_cost_no_ep
     model, alone = (quietly(built(which, max_epochs=20), *data) for which in (name, plain))
     assert model.estimator_.n_epochs_ == alone.n_epochs_
     np.testing.assert_array_equal(model.estimator_.predict_proba(X), alone.predict_proba(X))
-    by_hand = WorstClassOffsets(alone, cv="prefit").fit(rows.val.X, rows.val.y)
+    by_hand = WorstClassOffsets(unaware(alone), cv="prefit").fit(rows.val.X, rows.val.y)
     assert model.scores_ == {"ce": "log-proba", "ours": "mean-proba"}[plain]
     np.testing.assert_array_equal(model.offsets_, by_hand.offsets_)
     assert sum(row.total for row in model.validation_report_.rows) == len(rows.val.y)
     assert model.validation_report_.worst_error < alone.validation_report_.worst_error
     # without validation rows the training rows choose, as they choose the epoch
     model, alone = (quietly(built(which, max_epochs=20), *data[:2]) for which in (name, plain))
-    by_hand = quietly(WorstClassOffsets(alone, cv="prefit"), *data[:2])
+    by_hand = quietly(WorstClassOffsets(unaware(alone), cv="prefit"), *data[:2])
     np.testing.assert_array_equal(model.offsets_, by_hand.offsets_)
     assert model.estimator_.n_epochs_ == alone.n_epochs_
 
@@ -365,7 +373,7 @@ def test_they_can_be_cloned_set_and_pickled(name):
         ("ce", {"learner__lr": [1e-9, 0.05]}),
         ("ours", {"theta": [0.1, 0.7]}),
         ("boosting", {"gamma": [0.05, 0.4]}),
-        ("deep-ensemble", {"n_members": [1, 2]}),
+        ("deep-ensemble", {"n_estimators": [1, 2]}),
         ("logistic", {"logisticregression__C": [1e-9, 1.0]}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -563,7 +571,7 @@ def test_the_methods_with_floors_are_these():
         ("ours", {"extend": -1}, "'extend' parameter of WorstClassBooster"),
         ("ours", {"max_epochs_per_round": 0}, "'max_epochs_per_round' parameter of WorstClassBooster"),
         ("0.5-dnn", {"patience": 0}, "'patience' parameter"),
-        ("deep-ensemble", {"n_members": 0}, "'n_members' parameter of DeepEnsemble"),
+        ("deep-ensemble", {"n_estimators": 0}, "'n_estimators' parameter of DeepEnsemble"),
         ("ce", {"max_epochs": 0}, r"'max_epochs' parameter of build_method\('ce'\) must be a positive whole number"),
         ("ib", {"max_epochs": "many"}, "'max_epochs' parameter"),
         ("logistic", {"max_epochs": -3}, "'max_epochs' parameter"),

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from worstclass import make_splits, worst_class_error
-from worstclass.exceptions import DataError, ParameterError, UnknownNameError
+from worstclass.exceptions import ParameterError, UnknownNameError
 from worstclass.experiments.significance import (
     PairedTest,
-    compare_all_pairs,
-    compare_with,
     holm,
-    sign_flip_p,
+    paired_tests,
     t_test,
 )
 
@@ -28,7 +26,7 @@ def by_seed(*values):
 
 
 def one_test(a, b, **options):
-    (test,) = compare_with({"a": a, "b": b}, "b", **options)
+    (test,) = paired_tests({"a": a, "b": b}, "b", **options)
     return test
 
 
@@ -39,7 +37,7 @@ def test_t_and_p_by_hand():
     # differences 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, t = 0.2 / (0.1 / sqrt 3) = 2 sqrt 3; with 2 degrees of
     # freedom the two-sided p is 1 - t / sqrt(t^2 + 2) = 1 - sqrt(12 / 14)
     test = one_test(by_seed(0.5, 0.5, 0.5), by_seed(0.4, 0.3, 0.2))
-    assert (test.a, test.b, test.n, test.test) == ("a", "b", 3, "t")
+    assert (test.a, test.b, test.n) == ("a", "b", 3)
     assert test.mean_difference == pytest.approx(0.2)
     assert test.t == pytest.approx(2 * math.sqrt(3))
     assert test.p == pytest.approx(1 - math.sqrt(12 / 14))
@@ -58,7 +56,7 @@ def test_turning_the_pair_around_turns_the_difference_around_only():
     a, b = by_seed(0.3, 0.5, 0.4, 0.6), by_seed(0.2, 0.1, 0.3, 0.3)
     there, back = one_test(a, b), one_test(b, a)
     assert (back.mean_difference, back.t) == (pytest.approx(-there.mean_difference), pytest.approx(-there.t))
-    assert (back.p, back.p_sign_flip) == (pytest.approx(there.p), there.p_sign_flip)
+    assert back.p == pytest.approx(there.p)
 
 
 def test_seeds_are_paired_by_their_number_and_only_common_ones_count():
@@ -68,38 +66,23 @@ def test_seeds_are_paired_by_their_number_and_only_common_ones_count():
     assert test.p == pytest.approx(stats.ttest_rel([0.5, 0.6, 0.8], [0.4, 0.3, 0.4]).pvalue)
 
 
-@pytest.mark.parametrize(("b", "n", "difference"), [({}, 0, None), ({9: 0.1}, 0, None), ({1: 0.1}, 1, 0.5)])
-def test_fewer_than_two_common_seeds_are_not_testable(b, n, difference):
+@pytest.mark.parametrize(
+    ("b", "n", "difference"), [({}, 0, None), ({9: 0.1}, 0, None), ({1: 0.1}, 1, 0.5), ({0: 0.1, 1: 0.1}, 2, 0.45)]
+)
+def test_fewer_than_three_common_seeds_are_not_testable(b, n, difference):
     test = one_test({0: 0.5, 1: 0.6}, b)
-    assert (test.n, test.test, test.p, test.p_corrected, test.significant) == (n, "none", None, None, False)
+    assert (test.n, test.t, test.p, test.p_corrected, test.significant) == (n, None, None, None, False)
     assert test.mean_difference == (difference if difference is None else pytest.approx(difference))
 
 
-def test_two_seeds_are_left_to_the_sign_flip_test_which_cannot_reject():
-    test = one_test(by_seed(0.9, 0.9), by_seed(0.1, 0.2))
-    assert (test.n, test.test, test.t, test.p, test.significant) == (2, "sign-flip", None, 0.5, False)
-
-
-@pytest.mark.parametrize("n", [2, 3, 5])
-def test_no_difference_anywhere_gives_p_one(n):
-    values = by_seed(*np.linspace(0.1, 0.7, n))
-    test = one_test(values, dict(values))
-    assert (test.mean_difference, test.p, test.p_sign_flip, test.significant) == (0.0, 1.0, 1.0, False)
-
-
-def test_differences_by_rounding_are_none():
-    test = one_test(by_seed(0.1 + 0.2, 0.1 + 0.2, 0.1 + 0.2), by_seed(0.3, 0.3, 0.3))
-    assert 0.1 + 0.2 != 0.3
-    assert (test.mean_difference, test.p) == (0.0, 1.0)
-
-
-@pytest.mark.parametrize(("n", "p"), [(3, 0.25), (5, 0.0625), (6, 0.03125)])
-def test_the_same_difference_everywhere_is_left_to_the_sign_flip_test(n, p):
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("test_to_train", [None, 0.5])
+def test_the_same_difference_everywhere_is_not_testable(shift, test_to_train):
     # 0.3 - 0.2 and 0.8 - 0.7 differ in the last digit: rounding must not pass for variance
-    low = [(2 + seed) / 10 for seed in range(n)]
-    test = one_test(by_seed(*((3 + seed) / 10 for seed in range(n))), by_seed(*low))
-    assert (test.test, test.t, test.p) == ("sign-flip", None, p)
-    assert test.significant == (p <= ALPHA)
+    low, high = (by_seed(*((2 + seed + more) / 10 for seed in range(6))) for more in (0, shift))
+    test = one_test(high, low, test_to_train=test_to_train)
+    assert (test.t, test.p, test.significant) == (None, None, False)
+    assert test.mean_difference == pytest.approx(shift / 10)
 
 
 # re-splits of one data set
@@ -109,7 +92,7 @@ def test_the_corrected_resampled_t_test_by_hand():
     # differences 0.1, 0.2, 0.3: mean 0.2, deviation 0.1; three splits with 1 test row for 4 training rows: t is
     # 0.2 / (0.1 sqrt(1/3 + 1/4)) = 2 sqrt(12/7), t^2 = 48/7, and p = 1 - t / sqrt(t^2 + 2) = 1 - sqrt(48/62)
     test = one_test(by_seed(0.5, 0.5, 0.5), by_seed(0.4, 0.3, 0.2), test_to_train=0.25)
-    assert (test.n, test.test, test.p_sign_flip) == (3, "corrected-t", None)
+    assert test.n == 3
     assert test.t == pytest.approx(math.sqrt(48 / 7))
     assert test.p == pytest.approx(1 - math.sqrt(48 / 62))
     assert test.p_corrected == test.p
@@ -123,52 +106,10 @@ def test_the_correction_divides_t_by_what_the_variance_grows_by(ratio, n):
     assert corrected.p > plain.p
 
 
-@pytest.mark.parametrize("a", [by_seed(0.9, 0.8), by_seed(0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), by_seed(0.1)])
-def test_re_splits_need_three_seeds_and_differences_that_vary(a):
-    test = one_test(a, {seed: value - 0.25 if len(a) > 2 else seed for seed, value in a.items()}, test_to_train=0.5)
-    assert (test.test, test.p, test.p_corrected, test.significant) == ("none", None, None, False)
-
-
 def test_a_share_of_test_rows_that_is_none_is_refused():
     for bad in (0, -1, math.nan, True):
-        with pytest.raises(ParameterError, match="'test_to_train' parameter of compare_with must be a positive number"):
+        with pytest.raises(ParameterError, match="'test_to_train' parameter of paired_tests must be a positive number"):
             one_test(by_seed(0.1, 0.2), by_seed(0.1, 0.2), test_to_train=bad)
-
-
-# sign flips
-
-
-@pytest.mark.parametrize(
-    ("differences", "p"),
-    [
-        ([1, 2, 3], 2 / 8),  # sums ±6 ±4 ±2 0 0; 6 was seen
-        ([3, 2, -1], 4 / 8),  # sums ±6 ±4 ±2 0 0; 4 was seen
-        ([1, 1, -1], 1.0),  # sums ±3 ±1 ±1 ±1; 1 was seen
-        ([0.1, 0.1, 0.1, 0.1, 0.1], 2 / 32),
-        ([0, 0, 5], 1.0),
-        ([5], 1.0),
-    ],
-)
-def test_sign_flips_by_hand(differences, p):
-    assert sign_flip_p(differences) == p
-
-
-def test_sign_flips_are_those_of_scipy():
-    differences = np.random.default_rng(1).normal(0.5, size=8)
-    reference = stats.permutation_test(
-        (differences, np.zeros(8)), lambda a, b: (a - b).mean(), permutation_type="samples", n_resamples=np.inf
-    )
-    assert sign_flip_p(differences) == pytest.approx(reference.pvalue)
-    assert reference.pvalue < 0.5
-
-
-def test_many_differences_are_drawn_near_the_exact_answer_and_never_zero():
-    rng = np.random.default_rng(2)
-    differences = rng.normal(0.35, size=24)
-    exact = stats.ttest_1samp(differences, 0).pvalue  # near the sign-flip p for normal differences
-    assert sign_flip_p(differences) == pytest.approx(exact, abs=0.02)
-    assert sign_flip_p(differences) == sign_flip_p(differences)
-    assert sign_flip_p(np.ones(40)) == 1 / 10_000
 
 
 # Holm
@@ -207,7 +148,7 @@ VALUES = {
 
 
 def test_a_family_against_a_reference_is_corrected_over_what_could_be_tested():
-    tests = {test.a: test for test in compare_with(VALUES, "ours")}
+    tests = {test.a: test for test in paired_tests(VALUES, "ours")}
     assert list(tests) == ["ce", "near", "lone"]
     assert {test.b for test in tests.values()} == {"ours"}
     p_ce, p_near = tests["ce"].p, tests["near"].p
@@ -218,7 +159,7 @@ def test_a_family_against_a_reference_is_corrected_over_what_could_be_tested():
 
 
 def test_all_pairs_are_corrected_over_all():
-    tests = compare_all_pairs(VALUES)
+    tests = paired_tests(VALUES)
     assert [(test.a, test.b) for test in tests][:3] == [("ours", "ce"), ("ours", "near"), ("ours", "lone")]
     assert len(tests) == 6
     tested = [test for test in tests if test.p is not None]
@@ -234,7 +175,7 @@ def test_alpha_is_the_level_of_the_verdict():
 
 
 def test_records_are_frozen_and_survive_json():
-    for test in compare_all_pairs(VALUES):
+    for test in paired_tests(VALUES):
         assert PairedTest.model_validate_json(json.dumps(test.model_dump(), allow_nan=False)) == test
         with pytest.raises(ValueError, match="frozen"):
             test.p = 0.0
@@ -242,14 +183,10 @@ def test_records_are_frozen_and_survive_json():
 
 def test_bad_input_is_refused():
     with pytest.raises(UnknownNameError, match="Did you mean 'ours'"):
-        compare_with(VALUES, "our")
+        paired_tests(VALUES, "our")
     for alpha in (0, 1, -0.1, True, "0.05"):
-        with pytest.raises(
-            ParameterError, match=r"'alpha' parameter of compare_all_pairs must be a number in \(0, 1\)"
-        ):
-            compare_all_pairs(VALUES, alpha=alpha)
-    with pytest.raises(DataError, match=r"values of 'a' must be finite.*seeds \[1\]"):
-        compare_with({"a": by_seed(0.1, math.nan), "b": by_seed(0.1, 0.2)}, "b")
+        with pytest.raises(ParameterError, match=r"'alpha' parameter of paired_tests must be a number in \(0, 1\)"):
+            paired_tests(VALUES, alpha=alpha)
 
 
 # the promise: at most alpha of all comparisons of equal methods find anything
@@ -299,14 +236,14 @@ def test_a_real_difference_is_found_and_a_false_one_beside_it_is_not():
     assert found_any(corrected[:, :-1]) <= ALPHA + MARGIN
 
 
-def test_the_level_holds_for_whole_rows_as_compare_with_sees_them():
+def test_the_level_holds_for_whole_rows_as_they_are_tested():
     """Worst of five classes of 40 rows each: skewed, with ties, and sometimes without any variance."""
     rng = np.random.default_rng(0)
     n_repeats = 2_000
     errors = rng.binomial(40, 0.3, size=(n_repeats, N_METHODS, N_SEEDS, 5)).max(axis=-1) / 40
     found = 0
     for repeat in errors.tolist():
-        tests = compare_with({str(m): by_seed(*values) for m, values in enumerate(repeat)}, "0", alpha=ALPHA)
+        tests = paired_tests({str(m): by_seed(*values) for m, values in enumerate(repeat)}, "0", alpha=ALPHA)
         found += any(test.significant for test in tests)
     assert found / n_repeats <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / n_repeats)
     assert found > 0

@@ -3,8 +3,8 @@
 ``build_method`` returns a scikit-learn classifier for any of them. All networks share one training loop, one rule for
 the epoch that is kept (``select_on``) and one budget, so that two methods differ in nothing but the method.
 
-To add a method, declare it here: a builder with ``@_method(name, summary, reference, **options)`` above it, or
-``_method(...)(_with_loss(name))`` for a network with another loss.
+To add a method, declare it in the list at the end, with a builder of its own or ``_with_loss(name)`` for a network with
+another loss, and add its reference to ``_REFERENCES``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ class Method:
 
     Attributes
     ----------
-    name : what ``build_method`` is called with.
-    summary : one line.
+    name, summary : what ``build_method`` is called with, and one line on it.
     reference : where it comes from.
     kind : ``"network"`` trains torch networks; ``"table"`` is for tables and makes no epochs.
     options : its own options, with their defaults.
@@ -60,14 +59,14 @@ def list_methods() -> list[Method]:
     >>> [method.name for method in list_methods()][:4]
     ['ce', 'wce', 'focal', 'cb']
     """
-    return [method for method, _ in _METHODS.values()]
+    return list(_METHODS.values())
 
 
 def find_method(name: str) -> Method:
     """Return the record of one method; an unknown name gets a suggestion."""
     if name not in _METHODS:
         raise UnknownNameError("method", "build_method", name, _METHODS)
-    return _METHODS[name][0]
+    return _METHODS[name]
 
 
 def parse_options(method: Method, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -138,14 +137,13 @@ def build_method(
     Focal(gamma=2.0)
     """
     method = find_method(name)
-    build = _METHODS[name][1]
     check_count(max_epochs, "max_epochs", f"build_method({name!r})", words=(None,))
     check_positive(max_seconds, "max_seconds", f"build_method({name!r})", words=(None,))
     require_known_options(options, list(method.options), owner=f"The method {name!r}")
     if method.needs_theta and theta is None:
         raise ParameterError("theta", f"build_method({name!r})", allowed="given: the accuracy floor(s)", got=None)
     common = _Common(network, dict(learner or {}), theta, max_epochs, max_seconds, select_on, random_state)
-    return build(common, **{**method.options, **options})
+    return _BUILDERS[name](common, **{**method.options, **options})
 
 
 @dataclass(frozen=True)
@@ -187,30 +185,44 @@ class _Common:
         return NetworkClassifier(self.torch_learner(loss=loss, **changes), **limits)
 
 
-_Build = Callable[..., Any]
-_METHODS: dict[str, tuple[Method, _Build]] = {}
-
 _PAPER = "Saito, Matsuo, Uchida and Suehiro, Bounding the Worst-class Error: A Boosting Approach"
-_BOOSTING = {"gamma": "auto", "n_rounds": "auto", "max_epochs_per_round": 10_000, "patience": "auto"}
-_OURS = {**_BOOSTING, "extend": True, "weighting": "per-class-mean"}
+
+#: where the methods come from
+_REFERENCES = {
+    "focal": "Lin et al., Focal Loss for Dense Object Detection, ICCV 2017",
+    "cb": "Cui et al., Class-Balanced Loss Based on Effective Number of Samples, CVPR 2019",
+    "ib": "Park et al., Influence-Balanced Loss for Imbalanced Visual Classification, ICCV 2021",
+    "ib+cb": "Park et al., ICCV 2021; Cui et al., CVPR 2019",
+    "ib+focal": "Park et al., ICCV 2021; Lin et al., ICCV 2017",
+    "la": "Menon et al., Long-Tail Learning via Logit Adjustment, ICLR 2021",
+    "cdt": "Ye et al., Identifying and Compensating for Feature Deviation in Imbalanced Deep Learning, 2020",
+    "vs": "Kini et al., Label-Imbalanced and Group-Sensitive Classification under Overparameterization, NeurIPS 2021",
+    "ce+offsets": "Lachiche and Flach, Improving Accuracy and Cost of Two-class and Multi-class Probabilistic "
+    "Classifiers Using ROC Curves, ICML 2003",
+    "ours+offsets": f"{_PAPER}; Lachiche and Flach, ICML 2003",
+    "deep-ensemble": "Lakshminarayanan et al., Simple and Scalable Predictive Uncertainty Estimation, NeurIPS 2017",
+    "class-dro": "Sagawa et al., Distributionally Robust Neural Networks for Group Shifts, ICLR 2020",
+    "ldam-drw": "Cao et al., Learning Imbalanced Datasets with Label-Distribution-Aware Margin Loss, NeurIPS 2019",
+    "balanced-forest": "Chen, Liaw and Breiman, Using Random Forest to Learn Imbalanced Data, 2004; imbalanced-learn",
+    "rusboost": "Seiffert et al., RUSBoost, 2010; imbalanced-learn",
+    "easy-ensemble": "Liu, Wu and Zhou, Exploratory Undersampling for Class-Imbalance Learning, 2009; imbalanced-learn",
+    **dict.fromkeys(("boosting", "naive", "0.5-dnn", "ours", "ours-trees"), _PAPER),
+    **dict.fromkeys(("logistic", "forest", "hist-gradient-boosting"), "scikit-learn"),
+}
+
+Builder = Callable[..., Any]
+_METHODS: dict[str, Method] = {}
+_BUILDERS: dict[str, Builder] = {}
 
 
-def _method(name: str, summary: str, reference: str = "-", **facts: Any) -> Callable[[_Build], _Build]:
-    """Declare a method above its builder, a function of ``_Common`` and of the method's options.
-
-    ``facts`` are ``kind``, ``needs_theta`` and ``requires`` of its record, and its options with their defaults.
-    """
-    known = {name: facts.pop(name) for name in ("needs_theta", "requires") if name in facts}
-    method = Method(name, summary, reference, facts.pop("kind", "network"), facts, **known)
-
-    def declare(build: _Build) -> _Build:
-        _METHODS[name] = method, build
-        return build
-
-    return declare
+def _method(name: str, summary: str, build: Builder, *, kind: str = "network", **facts: Any) -> None:
+    """Declare a method; ``facts`` are ``needs_theta`` and ``requires`` of its record, and its options with defaults."""
+    known = {key: facts.pop(key) for key in ("needs_theta", "requires") if key in facts}
+    _METHODS[name] = Method(name, summary, _REFERENCES.get(name, "-"), kind, facts, **known)
+    _BUILDERS[name] = build
 
 
-def _with_loss(loss: str, weighting: Any = None) -> _Build:
+def _with_loss(loss: str, weighting: Any = None) -> Builder:
     """Return a builder of one network with a named loss; the options are those of the loss."""
 
     def build(common: _Common, **options: Any) -> Any:
@@ -221,38 +233,6 @@ def _with_loss(loss: str, weighting: Any = None) -> _Build:
     return build
 
 
-def _classifier(package: str, kind: str, **fixed: Any) -> _Build:
-    """Return a builder of an ensemble of scikit-learn or imbalanced-learn; the options are those of the classifier."""
-
-    def build(common: _Common, **options: Any) -> Any:
-        try:
-            classifier = getattr(importlib.import_module(f"{package}.ensemble"), kind)
-        except ImportError:
-            hint = "pip install 'worstclass[compare]' brings imbalanced-learn."
-            raise ParameterError("method", "build_method", allowed="installed", got=kind, hint=hint) from None
-        return _for_tables(classifier(**fixed, **options, random_state=common.random_state))
-
-    return build
-
-
-def _for_tables(*steps: Any) -> Any:
-    """Return a pipeline that first turns data frames, missing values and images into rows of numbers."""
-    from sklearn.pipeline import make_pipeline
-
-    from worstclass.data.encoding import TableEncoder
-
-    return make_pipeline(TableEncoder(), *steps)
-
-
-# fmt: off
-_method("ce", "cross-entropy")(_with_loss("cross-entropy"))
-_method("wce", "cross-entropy, classes weighted by 1 / n_k")(_with_loss("cross-entropy", "inverse-frequency"))
-_method("focal", "focal loss: rows that are already right count less",
-        "Lin et al., Focal Loss for Dense Object Detection, ICCV 2017", gamma=1.0)(_with_loss("focal"))
-
-
-@_method("cb", "cross-entropy, classes weighted by their effective number",
-         "Cui et al., Class-Balanced Loss Based on Effective Number of Samples, CVPR 2019", beta=0.9999)
 def _class_balanced(common: _Common, *, beta: float) -> Any:
     from worstclass.losses.weighting import EffectiveNumber
 
@@ -272,49 +252,36 @@ def _influence_balanced(common: _Common, *, alpha: float, after: int | None, **m
     return _with_loss("influence-balanced", rule)(common, **options)
 
 
-_method("ib", "influence-balanced loss, after a quarter of the epochs",
-        "Park et al., Influence-Balanced Loss for Imbalanced Visual Classification, ICCV 2021",
-        alpha=1000.0, after=None)(_influence_balanced)
-_method("ib+cb", "influence-balanced loss with effective-number class weights",
-        "Park et al., ICCV 2021; Cui et al., CVPR 2019", alpha=1000.0, after=None, beta=0.9999)(_influence_balanced)
-_method("ib+focal", "influence-balanced focal loss",
-        "Park et al., ICCV 2021; Lin et al., ICCV 2017", alpha=1000.0, after=None, gamma=1.0)(_influence_balanced)
-_method("la", "logit adjustment by the class priors",
-        "Menon et al., Long-Tail Learning via Logit Adjustment, ICLR 2021", tau=1.0)(_with_loss("logit-adjustment"))
-_method("cdt", "class-dependent temperatures",
-        "Ye et al., Identifying and Compensating for Feature Deviation in Imbalanced Deep Learning, 2020",
-        gamma=0.4)(_with_loss("class-dependent-temperatures"))
-_method("vs", "vector scaling: temperatures and offsets by class",
-        "Kini et al., Label-Imbalanced and Group-Sensitive Classification under Overparameterization, NeurIPS 2021",
-        gamma=0.15, tau=1.25)(_with_loss("vector-scaling"))
+def _ldam_drw(common: _Common, *, beta: float, after: int | None, **options: Any) -> Any:
+    from worstclass.losses import build_loss
+    from worstclass.losses.weighting import Deferred, EffectiveNumber
+
+    rule = Deferred(EffectiveNumber(beta), common.epochs * 4 // 5 if after is None else after)
+    return common.one_network(build_loss("ldam", rule, **options), head="cosine")
 
 
-@_method("boosting", "Hedge over rows with a majority vote (the paper's OCO boosting)", _PAPER, **_BOOSTING)
-def _instance_boosting(common: _Common, **options: Any) -> Any:
-    from worstclass.boosting.oco import InstanceBooster
+def _of_networks(module: str, kind: str) -> Builder:
+    """Return a builder of an ensemble of networks of ours."""
 
-    return InstanceBooster(common.torch_learner(), **common.limits, **options)
+    def build(common: _Common, **options: Any) -> Any:
+        ensemble = getattr(importlib.import_module(f"worstclass.{module}"), kind)
+        return ensemble(common.torch_learner(), **common.limits, **options)
 
-
-_method("naive", "minimises the largest class-mean cross-entropy", _PAPER, over="batch")(_with_loss("naive"))
-
-
-@_method("0.5-dnn", "one network trained until every class meets its floor (gamma = 1/2)", _PAPER,
-         needs_theta=True, patience="auto")
-def _half_dnn(common: _Common, *, patience: int | str) -> Any:
-    # at gamma 1/2 the edge needed is 1: the first member must meet every floor, and there is nothing left to boost
-    return _ours(common, gamma=0.5, n_rounds=1, extend=False, patience=patience)
+    return build
 
 
-@_method("ours", "Hedge over classes with a majority vote, extended while the vote misses a floor", _PAPER,
-         needs_theta=True, **_OURS)
 def _ours(common: _Common, **options: Any) -> Any:
     from worstclass.boosting.booster import WorstClassBooster
 
     return WorstClassBooster(common.torch_learner(), common.theta, **common.limits, **options)
 
 
-def _with_offsets(build: _Build) -> _Build:
+def _half_dnn(common: _Common, *, patience: int | str) -> Any:
+    # at gamma 1/2 the edge needed is 1: the first member must meet every floor, and there is nothing left to boost
+    return _ours(common, gamma=0.5, n_rounds=1, extend=False, patience=patience)
+
+
+def _with_offsets(build: Builder) -> Builder:
     """Return a builder that puts decision offsets around the model of another, tuned on validation or training rows."""
 
     def build_both(common: _Common, *, scores: str, **options: Any) -> Any:
@@ -327,43 +294,15 @@ def _with_offsets(build: _Build) -> _Build:
     return build_both
 
 
-_method("ce+offsets",
-        "cross-entropy, then one offset for each class on its log-probabilities, for the worst validation class",
-        "Lachiche and Flach, Improving Accuracy and Cost of Two-class and Multi-class Probabilistic Classifiers "
-        "Using ROC Curves, ICML 2003; near the exact least error of the worst class here",
-        scores="auto")(_with_offsets(_with_loss("cross-entropy")))
-_method("ours+offsets",
-        "ours, then one offset for each class on the members' mean probabilities, for the worst validation class",
-        f"{_PAPER}; Lachiche and Flach, ICML 2003", needs_theta=True, **_OURS, scores="auto")(_with_offsets(_ours))
+def _for_tables(*steps: Any) -> Any:
+    """Return a pipeline that first turns data frames, missing values and images into rows of numbers."""
+    from sklearn.pipeline import make_pipeline
+
+    from worstclass.data.encoding import TableEncoder
+
+    return make_pipeline(TableEncoder(), *steps)
 
 
-@_method("deep-ensemble", "independent networks that share the budget; their mean probability answers",
-         "Lakshminarayanan et al., Simple and Scalable Predictive Uncertainty Estimation, NeurIPS 2017",
-         n_estimators="auto", gamma="auto")
-def _deep_ensemble(common: _Common, **options: Any) -> Any:
-    from worstclass.ensembles.networks import DeepEnsemble
-
-    return DeepEnsemble(common.torch_learner(), **common.limits, **options)
-
-
-_method("class-dro", "class weights that follow the losses (group DRO, groups are classes)",
-        "Sagawa et al., Distributionally Robust Neural Networks for Group Shifts, ICLR 2020",
-        step=0.01)(_with_loss("class-dro"))
-
-
-@_method("ldam-drw", "label-distribution-aware margins, re-weighted after four fifths of the epochs",
-         "Cao et al., Learning Imbalanced Datasets with Label-Distribution-Aware Margin Loss, NeurIPS 2019",
-         max_margin=0.5, scale=30.0, beta=0.9999, after=None)
-def _ldam_drw(common: _Common, *, beta: float, after: int | None, **options: Any) -> Any:
-    from worstclass.losses import build_loss
-    from worstclass.losses.weighting import Deferred, EffectiveNumber
-
-    rule = Deferred(EffectiveNumber(beta), common.epochs * 4 // 5 if after is None else after)
-    return common.one_network(build_loss("ldam", rule, **options), head="cosine")
-
-
-@_method("ours-trees", "ours over gradient-boosted trees", _PAPER,
-         kind="table", needs_theta=True, **_OURS, max_iter=100)
 def _ours_trees(common: _Common, *, max_iter: int, **options: Any) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -374,7 +313,6 @@ def _ours_trees(common: _Common, *, max_iter: int, **options: Any) -> Any:
     return WorstClassBooster(SklearnLearner(trees), common.theta, **{**common.limits, "max_epochs": None}, **options)
 
 
-@_method("logistic", "logistic regression, balanced class weights", "scikit-learn", kind="table", C=1.0)
 def _logistic(common: _Common, *, C: float) -> Any:
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
@@ -383,16 +321,59 @@ def _logistic(common: _Common, *, C: float) -> Any:
     return _for_tables(StandardScaler(), logistic)
 
 
-_method("forest", "random forest, balanced class weights", "scikit-learn",
-        kind="table", n_estimators=300)(_classifier("sklearn", "RandomForestClassifier", class_weight="balanced"))
-_method("hist-gradient-boosting", "gradient-boosted trees, balanced class weights", "scikit-learn",
-        kind="table", max_iter=100)(_classifier("sklearn", "HistGradientBoostingClassifier", class_weight="balanced"))
-_method("balanced-forest", "random forest, each tree on a sample balanced by under-sampling",
-        "Chen, Liaw and Breiman, Using Random Forest to Learn Imbalanced Data, 2004; imbalanced-learn",
-        kind="table", requires="imblearn", n_estimators=300)(_classifier("imblearn", "BalancedRandomForestClassifier"))
-_method("rusboost", "AdaBoost with random under-sampling in each round",
-        "Seiffert et al., RUSBoost, 2010; imbalanced-learn",
-        kind="table", requires="imblearn", n_estimators=300)(_classifier("imblearn", "RUSBoostClassifier"))
-_method("easy-ensemble", "AdaBoost learners, each on a balanced sample",
-        "Liu, Wu and Zhou, Exploratory Undersampling for Class-Imbalance Learning, 2009; imbalanced-learn",
-        kind="table", requires="imblearn", n_estimators=10)(_classifier("imblearn", "EasyEnsembleClassifier"))
+def _classifier(package: str, kind: str, **fixed: Any) -> Builder:
+    """Return a builder of an ensemble of scikit-learn or imbalanced-learn; the options are those of the classifier."""
+
+    def build(common: _Common, **options: Any) -> Any:
+        try:
+            classifier = getattr(importlib.import_module(f"{package}.ensemble"), kind)
+        except ImportError:
+            hint = "pip install 'worstclass[compare]' brings imbalanced-learn."
+            raise ParameterError("method", "build_method", allowed="installed", got=kind, hint=hint) from None
+        return _for_tables(classifier(**fixed, **options, random_state=common.random_state))
+
+    return build
+
+
+_BOOSTING: dict[str, Any] = {"gamma": "auto", "n_rounds": "auto", "max_epochs_per_round": 10_000, "patience": "auto"}
+_OURS: dict[str, Any] = {**_BOOSTING, "extend": True, "weighting": "per-class-mean", "needs_theta": True}
+_IB: dict[str, Any] = {"alpha": 1000.0, "after": None}
+_IMBLEARN: dict[str, Any] = {"kind": "table", "requires": "imblearn"}
+_OFFSETS = "then decision offsets tuned for the worst validation class"
+
+_method("ce", "cross-entropy", _with_loss("cross-entropy"))
+_method("wce", "cross-entropy, classes weighted by 1 / n_k", _with_loss("cross-entropy", "inverse-frequency"))
+_method("focal", "focal loss: rows that are already right count less", _with_loss("focal"), gamma=1.0)
+_method("cb", "cross-entropy, classes weighted by their effective number", _class_balanced, beta=0.9999)
+_method("ib", "influence-balanced loss, after a quarter of the epochs", _influence_balanced, **_IB)
+_method("ib+cb", "influence-balanced loss, effective-number class weights", _influence_balanced, **_IB, beta=0.9999)
+_method("ib+focal", "influence-balanced focal loss", _influence_balanced, **_IB, gamma=1.0)
+_method("la", "logit adjustment by the class priors", _with_loss("logit-adjustment"), tau=1.0)
+_method("cdt", "class-dependent temperatures", _with_loss("class-dependent-temperatures"), gamma=0.4)
+_method("vs", "vector scaling: temperatures and offsets by class", _with_loss("vector-scaling"), gamma=0.15, tau=1.25)
+_rows = _of_networks("boosting.oco", "InstanceBooster")
+_method("boosting", "Hedge over rows with a majority vote (the paper's OCO boosting)", _rows, **_BOOSTING)
+_method("naive", "minimises the largest class-mean cross-entropy", _with_loss("naive"), over="batch")
+_one = "one network trained until every class meets its floor (gamma = 1/2)"
+_method("0.5-dnn", _one, _half_dnn, needs_theta=True, patience="auto")
+_method("ours", "Hedge over classes with a majority vote, extended while the vote misses a floor", _ours, **_OURS)
+_method("ce+offsets", f"cross-entropy, {_OFFSETS}", _with_offsets(_with_loss("cross-entropy")), scores="auto")
+_method("ours+offsets", f"ours, {_OFFSETS}", _with_offsets(_ours), **_OURS, scores="auto")
+_mean = "independent networks that share the budget; their mean probability answers"
+_many = _of_networks("ensembles.networks", "DeepEnsemble")
+_method("deep-ensemble", _mean, _many, n_estimators="auto", gamma="auto")
+_method("class-dro", "class weights that follow the losses (group DRO by class)", _with_loss("class-dro"), step=0.01)
+_margins = "label-distribution-aware margins, re-weighted after four fifths of the epochs"
+_method("ldam-drw", _margins, _ldam_drw, max_margin=0.5, scale=30.0, beta=0.9999, after=None)
+_method("ours-trees", "ours over gradient-boosted trees", _ours_trees, kind="table", **_OURS, max_iter=100)
+_method("logistic", "logistic regression, balanced class weights", _logistic, kind="table", C=1.0)
+_forest = _classifier("sklearn", "RandomForestClassifier", class_weight="balanced")
+_method("forest", "random forest, balanced class weights", _forest, kind="table", n_estimators=300)
+_trees = _classifier("sklearn", "HistGradientBoostingClassifier", class_weight="balanced")
+_method("hist-gradient-boosting", "gradient-boosted trees, balanced class weights", _trees, kind="table", max_iter=100)
+_even = _classifier("imblearn", "BalancedRandomForestClassifier")
+_method("balanced-forest", "random forest, trees on balanced samples", _even, **_IMBLEARN, n_estimators=300)
+_rus = _classifier("imblearn", "RUSBoostClassifier")
+_method("rusboost", "AdaBoost with random under-sampling in each round", _rus, **_IMBLEARN, n_estimators=300)
+_easy = _classifier("imblearn", "EasyEnsembleClassifier")
+_method("easy-ensemble", "AdaBoost learners, each on a balanced sample", _easy, **_IMBLEARN, n_estimators=10)

@@ -1,33 +1,28 @@
-"""Cells of a comparison: one method on one seed, and its result as one JSON file.
+"""Cells of a comparison: one method on one seed, each written as one JSON file when it ends.
 
-A file is written whole or not at all, and holds a fingerprint of everything that defines its cell.
+Every file is written whole or not at all. Running the same cells into the same folder again runs only the missing and
+the failed ones. A file of the same name with other settings is refused, never reused.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import operator
 import os
-import re
+import time
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import urllib.parse
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
+import joblib
 import pydantic
 
-from worstclass.exceptions import ParameterError
-from worstclass.experiments.run import Provenance
-from worstclass.metrics import ClassReport
-
-#: method names that are file names as they are, on every system; others get a part of their hash
-PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9._+-]{0,79}")
-
-Rate = Annotated[float, pydantic.Field(ge=0, le=1)]
-Amount = Annotated[float, pydantic.Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, pydantic.Field(ge=0)]
+from worstclass.exceptions import ParameterError, WorstClassWarning
+from worstclass.experiments.run import Provenance, Report
 
 
 @dataclass(frozen=True)
@@ -42,9 +37,8 @@ class Cell:
 
     Examples
     --------
-    >>> cell = Cell("ce", "iris", seed=0, settings={"budget": {"epochs": 10}})
-    >>> cell.file_name, cell.fingerprint[:8]
-    ('ce-seed0.json', 'd90bf906')
+    >>> Cell("ce", "iris", seed=0, settings={"budget": {"epochs": 10}}).file_name
+    'ce-seed0.json'
     """
 
     method: str
@@ -53,34 +47,26 @@ class Cell:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        try:  # as they come back from a file: text keys, lists, plain numbers
+            plain = json.loads(json.dumps(dict(self.settings), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            allowed = "values that JSON can hold (text, finite numbers, booleans, None, lists, mappings)"
+            raise ParameterError("settings", "Cell", allowed=allowed, got=self.settings, hint=f"{error}.") from None
+        object.__setattr__(self, "settings", plain)
         object.__setattr__(self, "seed", operator.index(self.seed))
-        object.__setattr__(self, "settings", _as_json(self.settings))
 
     @property
     def file_name(self) -> str:
         """Name of the cell's file: method and seed."""
-        if PLAIN_NAME.fullmatch(self.method):
-            return f"{self.method}-seed{self.seed}.json"
-        readable = re.sub(r"[^a-z0-9]+", "-", self.method.lower()).strip("-")[:60]
-        return f"{readable}-{_sha256(self.method)[:8]}-seed{self.seed}.json"
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of everything that defines the cell."""
-        return _sha256(json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return {"method": self.method, "data": self.data, "seed": self.seed, "settings": dict(self.settings)}
+        return f"{urllib.parse.quote(self.method, safe='+')}-seed{self.seed}.json"
 
 
-@dataclass(frozen=True)
-class CellOutcome:
+class CellOutcome(pydantic.BaseModel, frozen=True):
     """The result of running one cell.
 
     Attributes
     ----------
-    test : report on the test rows.
+    test : report on the test rows; None only for a cell that failed.
     validation, training : reports on the validation and training rows; None if there is none.
     n_train : number of rows that trained or chose: training and validation rows. None if unknown.
     epochs : epochs over the training rows; None for a method that makes none.
@@ -90,59 +76,32 @@ class CellOutcome:
     extra : more values that JSON can hold.
     """
 
-    test: ClassReport
-    validation: ClassReport | None = None
-    training: ClassReport | None = None
+    test: Report | None = None
+    validation: Report | None = None
+    training: Report | None = None
     n_train: int | None = None
     epochs: int | None = None
     seconds: float | None = None
     n_members: int | None = None
-    notes: Sequence[str] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    notes: list[str] = []
+    extra: dict[str, Any] = {}
 
 
-class CellError(pydantic.BaseModel, frozen=True):
-    """Why a cell failed."""
-
-    type: str
-    message: str
-    traceback: str = ""
-
-
-class CellResult(pydantic.BaseModel, frozen=True):
-    """The contents of a cell's file."""
+class CellResult(CellOutcome, frozen=True):
+    """The contents of a cell's file: the cell, its outcome or its error with the traceback, and what made it."""
 
     method: str
     data: str
     seed: int
     settings: dict[str, Any]
-    fingerprint: str
-    status: Literal["done", "failed"]
-    error: CellError | None = None
-    worst_error: Rate | None = None
-    class_mean_error: Rate | None = None
-    plain_error: Rate | None = None
-    train_worst_error: Rate | None = None
-    n_train: Count | None = None
-    n_test: Count | None = None
-    epochs: Count | None = None
-    seconds: Amount
-    n_members: Count | None = None
-    notes: list[str] = []
-    test: dict[str, Any] | None = None
-    validation: dict[str, Any] | None = None
-    extra: dict[str, Any] = {}
+    error: str | None = None
+    traceback: str | None = None
     provenance: Provenance
 
     @pydantic.model_validator(mode="after")
     def _is_whole(self) -> CellResult:
-        errors = (self.worst_error, self.class_mean_error, self.plain_error, self.test)
-        if self.status == "done" and None in errors:
-            raise ValueError("a cell that is done has its test report and errors")
-        if self.status == "failed" and self.error is None:
-            raise ValueError("a cell that failed says why")
-        if self.fingerprint != self.cell.fingerprint:
-            raise ValueError("the fingerprint is not that of the settings: the file was changed by hand")
+        if (self.test is None) == (self.error is None):
+            raise ValueError("a cell has either a test report or an error")
         return self
 
     @property
@@ -150,41 +109,31 @@ class CellResult(pydantic.BaseModel, frozen=True):
         """The cell that this is the result of."""
         return Cell(self.method, self.data, self.seed, self.settings)
 
-    @classmethod
-    def of(cls, cell: Cell, outcome: CellOutcome, *, seconds: float, provenance: Provenance) -> CellResult:
-        """Return the result of a cell that ran; ``seconds`` is used if the outcome has no time of its own."""
-        return cls(
-            **cell.to_dict(),
-            fingerprint=cell.fingerprint,
-            status="done",
-            worst_error=outcome.test.worst_error,
-            class_mean_error=outcome.test.class_mean_error,
-            plain_error=outcome.test.plain_error,
-            train_worst_error=None if outcome.training is None else outcome.training.worst_error,
-            n_train=outcome.n_train,
-            n_test=sum(row.total for row in outcome.test.rows),
-            epochs=outcome.epochs,
-            seconds=seconds if outcome.seconds is None else outcome.seconds,
-            n_members=outcome.n_members,
-            notes=list(outcome.notes),
-            test=outcome.test.to_dict(),
-            validation=None if outcome.validation is None else outcome.validation.to_dict(),
-            extra=dict(outcome.extra),
-            provenance=provenance,
-        )
+    @property
+    def status(self) -> Literal["done", "failed"]:
+        """Whether the cell ran to its end."""
+        return "done" if self.error is None else "failed"
+
+    @property
+    def worst_error(self) -> float | None:
+        """Test error of the worst class; None for a cell that failed."""
+        return None if self.test is None else self.test["worst_error"]
+
+    @property
+    def n_test(self) -> int:
+        """Number of test rows."""
+        return 0 if self.test is None else sum(row["total"] for row in self.test["classes"])
 
     @classmethod
-    def of_failure(cls, cell: Cell, error: Exception, *, seconds: float, provenance: Provenance) -> CellResult:
-        """Return the result of a cell that raised."""
-        trace = "".join(traceback.format_exception(error))
-        return cls(
-            **cell.to_dict(),
-            fingerprint=cell.fingerprint,
-            status="failed",
-            error=CellError(type=type(error).__name__, message=str(error), traceback=trace),
-            seconds=seconds,
-            provenance=provenance,
-        )
+    def of(cls, cell: Cell, outcome: CellOutcome | Exception, *, seconds: float, provenance: Provenance) -> CellResult:
+        """Return the result of a cell that ran or raised; ``seconds`` is used if the outcome has no time of its own."""
+        if isinstance(outcome, Exception):
+            trace = "".join(traceback.format_exception(outcome))
+            values: dict[str, Any] = {"error": f"{type(outcome).__name__}: {outcome}", "traceback": trace}
+        else:
+            values = dict(outcome)
+        values["seconds"] = seconds if values.get("seconds") is None else values["seconds"]
+        return cls(**asdict(cell), provenance=provenance, **values)
 
     def write(self, folder: Path) -> Path:
         """Write the cell's file into a folder, whole or not at all."""
@@ -203,15 +152,136 @@ class CellResult(pydantic.BaseModel, frozen=True):
         return cls.model_validate_json(file.read_text(encoding="utf-8"))
 
 
-def _as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as they come back from a file: text keys, lists, plain numbers."""
+@dataclass(frozen=True)
+class CellEvent:
+    """What happened to a cell.
+
+    Attributes
+    ----------
+    kind : ``"reused"`` (its file was there), ``"started"`` (only if cells run one after the other), ``"finished"`` or
+        ``"failed"``.
+    cell : the cell.
+    number, total : its place among the cells, from 1, and how many there are.
+    result : its result; None before it has run.
+    """
+
+    kind: Literal["reused", "started", "finished", "failed"]
+    cell: Cell
+    number: int
+    total: int
+    result: CellResult | None = None
+
+    @property
+    def message(self) -> str:
+        """Why the cell failed; empty if it did not."""
+        return "" if self.result is None else self.result.error or ""
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    run_cell: Callable[[Cell], CellOutcome],
+    folder: Path,
+    on_event: Callable[[CellEvent], None] | None = None,
+    *,
+    n_jobs: int | None = None,
+    overwrite: bool = False,
+) -> list[CellResult]:
+    """Run the cells whose file is not in the folder yet; return the results of all, in their order.
+
+    Each cell is written as it ends. A cell that raises is written as failed, and the others go on; the next call runs
+    it again. If the run is interrupted or killed, only the running cells are lost: the same call continues with the
+    rest.
+
+    Parameters
+    ----------
+    cells : what to run; each method and seed once.
+    run_cell : runs one cell.
+    folder : where the files are; created if it does not exist.
+    on_event : called in this process with every ``CellEvent``.
+    n_jobs : cells that run side by side, through joblib; None is 1, or what ``joblib.parallel_config`` says, -1 one
+        for each core. The cores are divided between the workers. The results do not depend on it, but for rounding:
+        torch may add in another order with another number of threads.
+    overwrite : first remove the files of these cells, whatever their settings. Leave it out to resume such a run.
+
+    Raises
+    ------
+    ParameterError
+        Before anything runs, if the folder has a file of one of the cells with other settings.
+    """
+    names = [cell.file_name for cell in cells]
+    if len(set(names)) < len(names):
+        allowed = "of distinct methods and seeds, on one data set"
+        raise ParameterError("cells", "run_cells", allowed=allowed, got=sorted(names))
+    folder.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
+    for name in names if overwrite else ():
+        (folder / name).unlink(missing_ok=True)
+    results = {cell.file_name: result for cell in cells if (result := _find(cell, folder)) is not None}
+
+    def send(kind: Any, cell: Cell, result: CellResult | None = None) -> None:
+        if on_event is not None:
+            on_event(CellEvent(kind, cell, names.index(cell.file_name) + 1, len(cells), result))
+
+    for result in results.values():
+        send("reused", result.cell, result)
+    missing = [cell for cell in cells if cell.file_name not in results]
+    n_workers = joblib.effective_n_jobs(n_jobs)
+    provenance = Provenance.collect()
+
+    def tasks() -> Iterator[Any]:
+        for cell in missing:
+            if n_workers == 1:
+                send("started", cell)
+            yield joblib.delayed(_run)(cell, run_cell, folder, provenance, n_workers, os.getpid())
+
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
+    for result in parallel(tasks()):
+        results[result.cell.file_name] = result
+        send("failed" if result.error else "finished", result.cell, result)
+    return [results[name] for name in names]
+
+
+def _run(
+    cell: Cell,
+    run_cell: Callable[[Cell], CellOutcome],
+    folder: Path,
+    provenance: Provenance,
+    n_workers: int,
+    parent: int,
+) -> CellResult:
+    """Run and write one cell; if it raises, or its outcome cannot be kept, write its failure.
+
+    A worker has its share of the cores; the threads of scikit-learn are limited by joblib.
+    """
+    if os.getpid() != parent:
+        import torch
+
+        torch.set_num_threads(max(1, min(torch.get_num_threads(), joblib.cpu_count() // n_workers)))
+    started = time.perf_counter()
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(dict(settings), allow_nan=False))
-    except (TypeError, ValueError) as error:
-        allowed = "values that JSON can hold (text, finite numbers, booleans, None, lists, mappings)"
-        raise ParameterError("settings", "Cell", allowed=allowed, got=settings, hint=f"{error}.") from None
-    return plain
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", WorstClassWarning)
+            outcome = run_cell(cell)
+        notes = dict.fromkeys([*outcome.notes, *(str(warning.message) for warning in caught)])
+        outcome = outcome.model_copy(update={"notes": list(notes)})
+        result = CellResult.of(cell, outcome, seconds=time.perf_counter() - started, provenance=provenance)
+        CellResult.model_validate_json(result.model_dump_json())
+    except Exception as error:
+        result = CellResult.of(cell, error, seconds=time.perf_counter() - started, provenance=provenance)
+    return CellResult.read(result.write(folder))
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _find(cell: Cell, folder: Path) -> CellResult | None:
+    """Return the result of a cell that is done; None if there is none, it failed or its file is broken."""
+    file = folder / cell.file_name
+    try:
+        result = CellResult.read(file)
+    except (OSError, ValueError):
+        return None
+    there, wanted = ({"data": one.data, **one.settings} for one in (result, cell))
+    differ = [name for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
+    if differ:
+        values = ", ".join(f"{name} ({there.get(name)} in the file, {wanted.get(name)} asked for)" for name in differ)
+        hint = f"It differs in {values}. Choose another folder (--out), or delete the old cells (--overwrite)."
+        allowed = "one whose cells were made with the same settings"
+        raise ParameterError("folder", "run_cells", allowed=allowed, got=str(file), hint=hint)
+    return result if result.error is None else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-import math
 import shlex
 import time
 import uuid
@@ -14,21 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from worstclass._checks import check_count, check_positive
 from worstclass.boosting.hedge import resolve_gamma
 from worstclass.data.facts import NamedDataset
 from worstclass.data.sources import Source
 from worstclass.data.splits import Part, Splits, take_rows
 from worstclass.exceptions import DatasetError, ParameterError
-from worstclass.experiments.cells import Cell, CellOutcome, CellResult
-from worstclass.experiments.grid import CellEvent, run_cells
+from worstclass.experiments.cells import Cell, CellEvent, CellOutcome, CellResult, run_cells
 from worstclass.experiments.run import layers_of
 from worstclass.experiments.significance import SeedsChange
 from worstclass.floors import Floors
 from worstclass.methods import Method, build_method, find_method, list_methods
-from worstclass.metrics import ClassReport, class_report
-
-#: methods whose number of rounds follows from gamma: they all get the plan's gamma
-BY_GAMMA = ("ours", "ours+offsets", "ours-trees", "boosting", "deep-ensemble")
+from worstclass.metrics import class_report
 
 
 @dataclass(frozen=True)
@@ -47,25 +44,21 @@ class Budget:
     def __post_init__(self) -> None:
         if self.epochs is None and self.seconds is None:
             raise ParameterError("budget", "compare", allowed="epochs=N or seconds=S", got="neither")
-        for name, value in (("epochs", self.epochs), ("seconds", self.seconds)):
-            if value is not None and not 0 < value < math.inf:
-                raise ParameterError("budget", "compare", allowed=f"{name} above 0", got=value)
+        check_count(self.epochs, "budget", "compare", words=[None])
+        check_positive(self.seconds, "budget", "compare", words=[None])
 
     @classmethod
     def parse(cls, text: str) -> Budget:
         """Read ``epochs=N``, ``seconds=S``, or both with a comma between them."""
-        amounts: dict[str, Any] = {}
-        for part in text.split(","):
-            name, _, amount = (piece.strip() for piece in part.partition("="))
-            kind = {"epochs": int, "seconds": float}.get(name)
-            try:
-                if kind is None or name in amounts:
-                    raise ValueError
-                amounts[name] = kind(amount)
-            except ValueError:
-                allowed = "epochs=N, seconds=S, or both with a comma between them"
-                raise ParameterError("budget", "compare", allowed=allowed, got=text) from None
-        return cls(**amounts)
+        parts = [[piece.strip() for piece in part.split("=")] for part in text.split(",")]
+        try:
+            amounts = {name: {"epochs": int, "seconds": float}[name](amount) for name, amount in parts}
+            if len(amounts) < len(parts):
+                raise ValueError("a name twice")
+            return cls(**amounts)
+        except (KeyError, ValueError):
+            allowed = "epochs=N, seconds=S, or both with a comma between them, above 0"
+            raise ParameterError("budget", "compare", allowed=allowed, got=text) from None
 
 
 @dataclass(frozen=True)
@@ -120,22 +113,16 @@ class ComparisonPlan:
 
     def options(self, method: Method) -> dict[str, Any]:
         """Return the options of a method in this comparison."""
-        return {**method.options, **({"gamma": self.gamma} if method.name in BY_GAMMA else {})}
+        return {**method.options, **({"gamma": self.gamma} if _has_rounds(method) else {})}
 
     def _settings(self, name: str) -> dict[str, Any]:
         method = find_method(name)
-        settings: dict[str, Any] = {
-            "budget": asdict(self.budget),
-            "select_on": self.select_on,
-            "seeds_change": self.seeds_change,
-            "options": self.options(method),
-            **self.data_settings,
-        }
+        settings: dict[str, Any] = {"budget": asdict(self.budget), "select_on": self.select_on, **self.data_settings}
+        settings |= {"seeds_change": self.seeds_change, "options": self.options(method)}
         if method.kind == "network":
             settings |= {"network": _name(self.network), "learner": dict(self.learner)}
         if method.needs_theta:
-            theta = self.theta
-            settings["theta"] = {str(k): v for k, v in theta.items()} if isinstance(theta, Mapping) else theta
+            settings["theta"] = self.theta
         return settings
 
 
@@ -162,13 +149,13 @@ def seeds_change(data: NamedDataset | Source) -> SeedsChange:
 
 def check_plan(plan: ComparisonPlan, example: Splits) -> None:
     """Refuse settings that no training could use, before anything runs: one message, not a failure in every cell."""
-    kinds = {find_method(name).kind for name in plan.methods}
+    methods = [find_method(name) for name in plan.methods]
     classes = np.unique(example.train.y)
-    if set(plan.methods) & set(BY_GAMMA):
+    if any(map(_has_rounds, methods)):
         resolve_gamma(plan.gamma, len(classes), owner="compare")
     if plan.theta is not None:
         Floors.from_theta(plan.theta, classes, owner="compare")
-    if "network" in kinds:
+    if any(method.kind == "network" for method in methods):
         from worstclass.learners.torch_learner import TorchLearner
 
         learner, two = TorchLearner(plan.network, **plan.learner), np.arange(min(2, len(example.train)))
@@ -177,10 +164,7 @@ def check_plan(plan: ComparisonPlan, example: Splits) -> None:
 
 
 def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
-    """Resolve the names of methods; ``all`` stands for every installed method that suits the rows.
-
-    Methods for tables suit rows of numbers and categories. They see an image only as one long row of pixels.
-    """
+    """Check the names of methods; ``all`` stands for every installed method, those for tables only if rows are flat."""
     if list(names) != ["all"]:
         for name in names:
             find_method(name)
@@ -188,8 +172,7 @@ def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
             raise ParameterError("methods", "compare", allowed="'all', or names, each once", got=list(names))
         return tuple(names)
     flat = getattr(example.train.X, "ndim", 2) <= 2
-    suited = (method for method in list_methods() if flat or method.kind == "network")
-    return tuple(method.name for method in suited if method.is_installed)
+    return tuple(m.name for m in list_methods() if m.is_installed and (flat or m.kind == "network"))
 
 
 def run_comparison(
@@ -207,13 +190,11 @@ def run_comparison(
     ----------
     plan : what is compared.
     load : function from a seed to its splits, with test rows.
-    folder : where the result of each cell is kept as it finishes.
-    on_event : called with every ``CellEvent``.
-    n_jobs : cells that run side by side; see ``run_cells``.
-    overwrite : run finished cells again.
+    folder, on_event, n_jobs, overwrite : as for ``run_cells``.
     """
+    run_cell = functools.partial(_run_cell, plan=plan, load=load, run=uuid.uuid4().hex)
     try:
-        return run_cells(plan.cells(), _Runner(plan, load), folder, on_event, n_jobs=n_jobs, overwrite=overwrite)
+        return run_cells(plan.cells(), run_cell, folder, on_event, n_jobs=n_jobs, overwrite=overwrite)
     finally:
         _LOADED.clear()
 
@@ -222,20 +203,12 @@ def run_comparison(
 _LOADED: dict[tuple[str, int], Splits] = {}
 
 
-@dataclass(frozen=True)
-class _Runner:
-    """Runs a cell of a plan, here or in a worker."""
-
-    plan: ComparisonPlan
-    load: Callable[[int], Splits]
-    key: str = field(default_factory=lambda: uuid.uuid4().hex)
-
-    def __call__(self, cell: Cell) -> CellOutcome:
-        splits = _LOADED.get((self.key, cell.seed))
-        if splits is None:
-            _LOADED.clear()
-            splits = _LOADED[self.key, cell.seed] = self.load(cell.seed)
-        return run_method(self.plan.build(cell), splits)
+def _run_cell(cell: Cell, plan: ComparisonPlan, load: Callable[[int], Splits], run: str) -> CellOutcome:
+    """Run a cell of a plan, here or in a worker."""
+    if (run, cell.seed) not in _LOADED:
+        _LOADED.clear()
+        _LOADED[run, cell.seed] = load(cell.seed)
+    return run_method(plan.build(cell), _LOADED[run, cell.seed])
 
 
 def run_method(model: Any, splits: Splits) -> CellOutcome:
@@ -251,15 +224,23 @@ def run_method(model: Any, splits: Splits) -> CellOutcome:
     seconds = time.perf_counter() - started
     trained = layers_of(model)[-1]
     members = getattr(trained, "estimators_", None)
+    extra = {name[:-1]: getattr(trained, name) for name in ("best_epoch_", "bound_met_") if hasattr(trained, name)}
+    if hasattr(model, "offsets_"):
+        before = model.validation_report_before_.worst_error
+        extra |= {"scores": model.scores_, "offsets": model.offsets_.tolist(), "worst_error_before_offsets": before}
+
+    def report(part: Part) -> dict[str, Any]:
+        return class_report(part.y, model.predict(part.X), labels=model.classes_).to_dict()
+
     return CellOutcome(
-        test=_report(model, test),
-        validation=None if val is None else getattr(model, "validation_report_", None) or _report(model, val),
+        test=report(test),
+        validation=None if val is None else getattr(model, "validation_report_", None) or report(val),
         training=getattr(model, "training_report_", None),
         n_train=len(train) + (0 if val is None else len(val)),
         epochs=getattr(trained, "n_epochs_", None),
         seconds=seconds,
         n_members=getattr(trained, "n_members_used_", None if members is None else len(members)),
-        extra=_extra(model, trained),
+        extra=extra,
     )
 
 
@@ -283,47 +264,27 @@ def fit_command(
     'worstclass fit t.csv --target kind --method ours --theta 0.8 --set gamma=0.25 --network mlp --lr 0.01
     --max-epochs 50 --select-on worst --seed 0 --out model'
     """
-    method, words = find_method(name), ["worstclass", "fit", data]
-
-    def add(option: str, value: Any) -> None:
-        if value is not None:
-            words.extend([option, str(value)])
-
-    for option, value in (options or {}).items():
-        add(option, value)
-    add("--method", name)
+    method, values = find_method(name), list((options or {}).items())
+    values.append(("--method", name))
     if method.needs_theta:
         floors = plan.theta if isinstance(plan.theta, Mapping) else {"": plan.theta}
-        for label, floor in floors.items():
-            add("--theta", f"{label}={floor}" if label != "" else floor)
-    for option, value in plan.options(method).items():
-        if value != method.options[option]:
-            add("--set", f"{option}={value}")
+        values += [("--theta", f"{label}={floor}" if label != "" else floor) for label, floor in floors.items()]
+    own = plan.options(method).items()
+    values += [("--set", f"{option}={value}") for option, value in own if value != method.options[option]]
     if method.kind == "network":
-        add("--network", _name(plan.network))
-        for option in ("lr", "batch_size"):
-            add(f"--{option.replace('_', '-')}", plan.learner.get(option))
-        add("--max-epochs", plan.budget.epochs)
-        add("--max-seconds", plan.budget.seconds)
-        add("--select-on", plan.select_on)
-    add("--seed", plan.seeds[0])
-    add("--out", out)
-    return shlex.join(words)
+        values += [("--network", _name(plan.network)), ("--lr", plan.learner.get("lr"))]
+        values += [("--batch-size", plan.learner.get("batch_size")), ("--max-epochs", plan.budget.epochs)]
+        values += [("--max-seconds", plan.budget.seconds), ("--select-on", plan.select_on)]
+    values += [("--seed", plan.seeds[0]), ("--out", out)]
+    words = [word for option, value in values if value is not None for word in (option, str(value))]
+    return shlex.join(["worstclass", "fit", data, *words])
+
+
+def _has_rounds(method: Method) -> bool:
+    """Tell whether the number of rounds follows from gamma: all such methods get the plan's gamma."""
+    return bool(method.options.get("gamma") == "auto")
 
 
 def _name(network: Any) -> str:
     """Return the name of a network in settings and commands."""
     return network if isinstance(network, str) else f"{network.__module__}:{network.__qualname__}"
-
-
-def _report(model: Any, part: Part) -> ClassReport:
-    return class_report(part.y, model.predict(part.X), labels=model.classes_)
-
-
-def _extra(model: Any, trained: Any) -> dict[str, Any]:
-    """Return what else a cell keeps: the best epoch or the bound of the trained model, and offsets."""
-    kept = {name: getattr(trained, name) for name in ("best_epoch_", "bound_met_") if hasattr(trained, name)}
-    if hasattr(model, "offsets_"):
-        kept |= {"scores_": model.scores_, "offsets_": model.offsets_.tolist()}
-        kept |= {"worst_error_before_offsets": model.validation_report_before_.worst_error}
-    return {name.rstrip("_"): value for name, value in kept.items()}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pydantic
 
@@ -17,6 +16,14 @@ from worstclass.metrics import ClassReport
 
 #: packages whose version can change a result
 PACKAGES = ("worstclass", "torch", "scikit-learn", "numpy", "scipy", "pandas")
+
+
+def _plain(report: Any) -> Any:
+    return report.to_dict() if isinstance(report, ClassReport) else report
+
+
+#: a ``ClassReport``, kept as plain values
+Report = Annotated[dict[str, Any], pydantic.BeforeValidator(_plain)]
 
 
 class Provenance(pydantic.BaseModel):
@@ -60,60 +67,6 @@ class BoostingResult(pydantic.BaseModel):
     bound_met: bool | None = None
     shortfall: dict[str, int] = {}
 
-    @classmethod
-    def of(cls, booster: Any) -> BoostingResult:
-        """Describe a fitted booster."""
-        floors = getattr(booster, "theta_", None)
-        return cls(
-            n_rounds=booster.n_rounds_,
-            n_extra_rounds=sum(record.phase == "extend" for record in booster.history_),
-            n_members=len(booster.estimators_),
-            n_members_used=booster.n_members_used_,
-            gamma=booster.gamma_,
-            theta=None if floors is None else _by_class(booster, floors),
-            bound_met=getattr(booster, "bound_met_", None),
-            shortfall={str(label): short for label, short in getattr(booster, "shortfall_", {}).items()},
-        )
-
-
-class OffsetsResult(pydantic.BaseModel):
-    """Decision offsets, and reports on the rows that chose them, without and with the offsets."""
-
-    scores: str
-    offsets: dict[str, float]
-    floors_met: bool | None
-    before: dict[str, Any]
-    after: dict[str, Any]
-
-    @classmethod
-    def of(cls, model: Any) -> OffsetsResult:
-        """Describe fitted offsets."""
-        return cls(
-            scores=model.scores_,
-            offsets=_by_class(model, model.offsets_),
-            floors_met=model.floors_met_,
-            before=model.validation_report_before_.to_dict(),
-            after=model.validation_report_.to_dict(),
-        )
-
-
-class AbstainingResult(pydantic.BaseModel):
-    """A rule for abstaining: the limit on each class's risk, the threshold of each answer, and whether it is proven."""
-
-    risk: dict[str, float]
-    thresholds: dict[str, float | None]
-    proven: bool
-
-    @classmethod
-    def of(cls, model: Any) -> AbstainingResult:
-        """Describe a fitted rule; an infinite threshold, which JSON cannot hold, is None."""
-        thresholds = _by_class(model, model.thresholds_)
-        return cls(
-            risk=_by_class(model, model.risk_),
-            thresholds={label: value if math.isfinite(value) else None for label, value in thresholds.items()},
-            proven=model.proven_,
-        )
-
 
 class RunResult(pydantic.BaseModel):
     """The contents of ``run.json``: one fitted model of any kind.
@@ -126,7 +79,11 @@ class RunResult(pydantic.BaseModel):
     provenance, seconds, epochs : what made it, and what it cost; epochs is None for a model that makes none.
     training, validation, test : class reports by part; None if there is none.
     test_rows : test rows used, and available.
-    boosting, offsets, abstaining : what the boosters and wrappers in the model add; None if it has none.
+    boosting : what boosting did; None for another model.
+    offsets : ``scores``, ``offsets`` by class, ``floors_met``, and class reports on the rows that chose the offsets,
+        without (``before``) and with them (``after``); None without offsets.
+    abstaining : ``risk`` by class, ``threshold`` of the margin (None for infinity), and ``proven``; None without such a
+        rule.
     """
 
     model: str
@@ -137,13 +94,13 @@ class RunResult(pydantic.BaseModel):
     provenance: Provenance
     seconds: float
     epochs: int | None = None
-    training: dict[str, Any] | None = None
-    validation: dict[str, Any] | None = None
-    test: dict[str, Any] | None = None
+    training: Report | None = None
+    validation: Report | None = None
+    test: Report | None = None
     test_rows: dict[str, int] | None = None
     boosting: BoostingResult | None = None
-    offsets: OffsetsResult | None = None
-    abstaining: AbstainingResult | None = None
+    offsets: dict[str, Any] | None = None
+    abstaining: dict[str, Any] | None = None
 
     @property
     def bound_met(self) -> bool | None:
@@ -156,56 +113,37 @@ class RunResult(pydantic.BaseModel):
 
     @classmethod
     def of(
-        cls,
-        model: Any,
-        *,
-        data: dict[str, Any],
-        settings: dict[str, Any],
-        seed: int,
-        seconds: float,
-        method: str | None = None,
-        training: ClassReport | None = None,
-        validation: ClassReport | None = None,
-        test: ClassReport | None = None,
-        test_rows: dict[str, int] | None = None,
+        cls, model: Any, *, method: Any = None, training: Any = None, validation: Any = None, **facts: Any
     ) -> RunResult:
         """Describe a fitted model.
 
         Parameters
         ----------
         model : any fitted classifier.
-        data, settings, seed, seconds, method, test_rows : as the attributes.
-        training, validation, test : reports by part. A training or validation report that is left out is the model's
-            own, if it has one.
+        method : name of the method, if it was built by one.
+        training, validation : reports; by default the model's own, if it has them.
+        facts : the other attributes that the model does not know: ``data``, ``settings``, ``seed`` and ``seconds``, and
+            if there are test rows ``test`` and ``test_rows``.
         """
         layers = layers_of(model)
-        inner = layers[-1]
-        reports = {
-            "training": training or getattr(model, "training_report_", None),
-            "validation": validation or getattr(model, "validation_report_", None),
-            "test": test,
-        }
+        parts: dict[str, Any] = {}
+        for layer in layers:
+            if hasattr(layer, "offsets_"):
+                parts["offsets"] = _offsets(layer)
+            elif hasattr(layer, "threshold_"):
+                parts["abstaining"] = _abstaining(layer)
+            elif hasattr(layer, "n_rounds_"):
+                parts["boosting"] = _boosting(layer)
         return cls(
             model="(".join(type(layer).__name__ for layer in layers) + ")" * (len(layers) - 1),
             method=method,
-            data=data,
-            settings=settings,
-            seed=seed,
+            training=training or getattr(model, "training_report_", None),
+            validation=validation or getattr(model, "validation_report_", None),
             provenance=Provenance.collect(),
-            seconds=seconds,
-            epochs=getattr(inner, "n_epochs_", None),
-            **{name: None if report is None else report.to_dict() for name, report in reports.items()},
-            test_rows=test_rows,
-            boosting=BoostingResult.of(inner) if hasattr(inner, "n_rounds_") else None,
-            offsets=next((OffsetsResult.of(layer) for layer in layers if hasattr(layer, "offsets_")), None),
-            abstaining=next((AbstainingResult.of(layer) for layer in layers if hasattr(layer, "thresholds_")), None),
+            epochs=getattr(layers[-1], "n_epochs_", None),
+            **facts,
+            **parts,
         )
-
-    def write(self, folder: Path) -> Path:
-        """Write ``run.json`` into a folder."""
-        file = folder / "run.json"
-        file.write_text(json.dumps(self.model_dump(), indent=1) + "\n", encoding="utf-8")
-        return file
 
     @classmethod
     def read(cls, folder: Path) -> RunResult:
@@ -219,25 +157,54 @@ class RunResult(pydantic.BaseModel):
 def layers_of(model: Any) -> list[Any]:
     """Return a fitted model and what its offsets and rule for abstaining wrap, from the outside in."""
     layers = [model]
-    while hasattr(layers[-1], "offsets_") or hasattr(layers[-1], "thresholds_"):
+    while hasattr(layers[-1], "offsets_") or hasattr(layers[-1], "threshold_"):
         layers.append(layers[-1].estimator_)
     return layers
 
 
-def _by_class(model: Any, values: Any) -> dict[str, float]:
-    return {str(label): float(value) for label, value in zip(model.classes_, values, strict=True)}
+def _boosting(booster: Any) -> BoostingResult:
+    floors = getattr(booster, "theta_", None)
+    return BoostingResult(
+        n_rounds=booster.n_rounds_,
+        n_extra_rounds=sum(record.phase == "extend" for record in booster.history_),
+        n_members=len(booster.estimators_),
+        n_members_used=booster.n_members_used_,
+        gamma=booster.gamma_,
+        theta=None if floors is None else _by_class(booster, floors),
+        bound_met=getattr(booster, "bound_met_", None),
+        shortfall={str(label): short for label, short in getattr(booster, "shortfall_", {}).items()},
+    )
+
+
+def _offsets(model: Any) -> dict[str, Any]:
+    return {
+        "scores": model.scores_,
+        "offsets": _by_class(model, model.offsets_.tolist()),
+        "floors_met": model.floors_met_,
+        "before": model.validation_report_before_.to_dict(),
+        "after": model.validation_report_.to_dict(),
+    }
+
+
+def _abstaining(model: Any) -> dict[str, Any]:
+    threshold = float(model.threshold_)
+    finite = threshold if math.isfinite(threshold) else None
+    return {"risk": _by_class(model, model.risk_), "threshold": finite, "proven": model.proven_}
+
+
+def _by_class(model: Any, values: Any) -> dict[str, Any]:
+    return {str(label): value for label, value in zip(model.classes_, values, strict=True)}
 
 
 def _commit() -> str | None:
     """Return the commit of the checkout that this package runs from, marked if it was changed since."""
-    git = ["git", "-C", str(Path(__file__).parent)]
 
-    def output(*command: str) -> str:
-        return subprocess.run([*git, *command], capture_output=True, text=True, check=True).stdout.strip()
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        output("ls-files", "--error-unmatch", __file__)
-        head, changed = output("rev-parse", "HEAD"), output("status", "--porcelain", "--untracked-files=no")
+        git("ls-files", "--error-unmatch", __file__)
+        return git("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changes")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return f"{head}+changes" if changed else head

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from worstclass._text import percent
 from worstclass.boosting.booster import NEAREST
-from worstclass.experiments.run import AbstainingResult, BoostingResult, OffsetsResult, RunResult
+from worstclass.experiments.run import BoostingResult, RunResult
 from worstclass.metrics import ClassReport
 
 #: classes that a sentence names one by one
@@ -42,7 +43,7 @@ def verdict(result: RunResult) -> str:
 
 def _answers(result: RunResult, boosting: BoostingResult) -> str:
     """Describe what answers: the vote or the mean of how many members, and what is around it."""
-    mean = result.offsets is not None and result.offsets.scores == "mean-proba"
+    mean = result.offsets is not None and result.offsets["scores"] == "mean-proba"
     text = f"the {'mean probability' if mean else 'vote'} of "
     if boosting.n_members_used < boosting.n_members:
         text += f"the first {boosting.n_members_used} of {boosting.n_members} members, chosen on validation rows,"
@@ -60,10 +61,10 @@ def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
     lines = [f"# {result.data.get('name', 'run')}", "", verdict(result), ""]
     lines += [NEAREST, ""] if result.bound_met is False else []
     for part in reversed(PARTS):
-        values = getattr(result, part)
-        if values is not None:
-            note = [_test_note(result), ""] if part == "test" else []
-            lines += [f"## {PARTS[part].capitalize()}", "", *note, *_class_table(ClassReport.from_dict(values)), ""]
+        if (values := getattr(result, part)) is not None:
+            lines += [f"## {PARTS[part].capitalize()}", "", "```", str(ClassReport.from_dict(values)), "```", ""]
+    if (rows := result.test_rows) is not None:
+        lines += [f"{rows['used']:,} of {rows['available']:,} test rows were counted; training never saw them.", ""]
     if result.offsets is not None:
         lines += ["## Decision offsets", "", *_offsets(result.offsets), ""]
     if result.abstaining is not None:
@@ -77,48 +78,27 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[s
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
-def _class_table(report: ClassReport) -> list[str]:
-    with_floor = any(row.floor is not None for row in report.rows)
-    rows = []
-    for row in report.rows:
-        cells = [_escaped(row.name), percent(row.error, absent="absent"), str(row.total - row.correct), str(row.total)]
-        met = {True: "yes", False: "**no**", None: "-"}[row.meets_floor]
-        rows.append([*cells, percent(row.floor), met] if with_floor else cells)
-    head = ["class", "error", "wrong", "rows", *(["floor", "met"] if with_floor else [])]
-    summary = (
-        f"Worst class {report.worst_error:.1%} ({report.worst_class}), class mean {report.class_mean_error:.1%}, "
-        f"all rows {report.plain_error:.1%}."
-    )
-    return [*markdown_table(head, rows), "", summary]
-
-
-def _offsets(found: OffsetsResult) -> list[str]:
-    before, after = ClassReport.from_dict(found.before), ClassReport.from_dict(found.after)
+def _offsets(found: dict[str, Any]) -> list[str]:
+    before, after = found["before"], found["after"]
     return [
-        f"Added to {found.scores}. Errors on the rows that chose them: worst class {before.worst_error:.1%} without, "
-        f"{after.worst_error:.1%} with them; all rows {before.plain_error:.1%} and {after.plain_error:.1%}.",
+        f"Added to {found['scores']}. Errors on the rows that chose them: worst class {before['worst_error']:.1%} "
+        f"without, {after['worst_error']:.1%} with them; all rows {before['plain_error']:.1%} and "
+        f"{after['plain_error']:.1%}.",
         "",
-        *markdown_table(["class", "offset"], [[_escaped(k), f"{v:+.4f}"] for k, v in found.offsets.items()]),
+        *markdown_table(["class", "offset"], [[_escaped(k), f"{v:+.4f}"] for k, v in found["offsets"].items()]),
     ]
 
 
-def _abstaining(rule: AbstainingResult) -> list[str]:
-    proven = "The rule is proven." if rule.proven else "No rule was proven: the model answers nothing."
-    rows = [
-        [_escaped(name), percent(limit), "-" if rule.thresholds[name] is None else f"{rule.thresholds[name]:.4f}"]
-        for name, limit in rule.risk.items()
-    ]
-    return [proven, "", *markdown_table(["class", "limit of the risk", "threshold of the margin"], rows)]
+def _abstaining(rule: dict[str, Any]) -> list[str]:
+    proven = "The rule is proven." if rule["proven"] else "No rule was proven: the model answers nothing."
+    if rule["threshold"] is not None:
+        proven += f" A row is answered if its margin exceeds {rule['threshold']:.4f}."
+    limits = [[_escaped(name), percent(limit)] for name, limit in rule["risk"].items()]
+    return [proven, "", *markdown_table(["class", "limit of the risk"], limits)]
 
 
 def _escaped(name: str) -> str:
     return name.replace("|", r"\|")
-
-
-def _test_note(result: RunResult) -> str:
-    rows = result.test_rows or {}
-    used, there = rows.get("used", 0), rows.get("available", 0)
-    return f"{used:,} rows that training never saw" + (f", of {there:,}." if there > used else ".")
 
 
 def _facts(result: RunResult) -> list[str]:

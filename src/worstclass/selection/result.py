@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import Any
 
 from worstclass._checks import OTHERS
@@ -46,10 +45,6 @@ class CandidateRecord:
     plain_error: float | None = None
     bound_met: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; classes become text."""
-        return {**asdict(self), "theta": plain(self.theta)}
-
 
 @dataclass(frozen=True, eq=False)
 class FeasibleFloors:
@@ -73,42 +68,32 @@ class FeasibleFloors:
     n_fits: int
 
     @property
-    def lowered_by(self) -> dict[Any, float]:
-        """How far the floor of each class has to come down."""
-        return {k: float(Fraction(str(asked)) - Fraction(str(self.floors[k]))) for k, asked in self.asked.items()}
+    def met(self) -> bool:
+        """Whether the floors asked for are met as they are."""
+        return self.booster is not None and self.floors == self.asked
 
     @property
     def blocking(self) -> list[Any]:
-        """The classes that miss the floor asked for, or have to be lowered for others that do, the furthest first."""
-        lowered = self.lowered_by
-        if self.booster is not None and not any(lowered.values()):
-            return []
-        return sorted((k for k in lowered if lowered[k] or self.rows_short[k]), key=lambda k: -lowered[k])
-
-    @property
-    def met(self) -> bool:
-        """Whether the floors asked for are met as they are."""
-        return not self.blocking
+        """The classes that miss the floor asked for, or have to be lowered for others that do."""
+        lowered = [k for k, floor in self.floors.items() if floor < self.asked[k] or self.rows_short[k]]
+        return [] if self.met else lowered
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; classes become text."""
-        names = ("asked", "floors", "lowered_by", "accuracy", "rows_short", "met", "n_fits")
-        blocking = [str(label) for label in self.blocking]
-        values = {name: plain(getattr(self, name)) for name in names}
-        return {**values, "blocking": blocking, "found": self.booster is not None}
+        names = ("asked", "floors", "accuracy", "rows_short", "met", "n_fits")
+        return {name: plain(getattr(self, name)) for name in names} | {"blocking": [str(k) for k in self.blocking]}
 
     def __str__(self) -> str:
         if self.met:
             return "The floors asked for are met on the training rows."
-        lines, nearest = ["Classes that block:"], []
-        for k in self.blocking:
-            short = f"{self.rows_short[k]} rows short" if self.rows_short[k] else "lowered for the sake of the others"
-            lines.append(f"  {k}: floor {self.asked[k]:.1%}, reached {self.accuracy[k]:.1%}, {short}")
-            nearest.append(f"{k} {self.floors[k]:g} (lowered by {self.lowered_by[k]:g})")
+        rows = [
+            [str(k), f"{self.asked[k]:g}", percent(self.accuracy[k]), str(self.rows_short[k]), f"{self.floors[k]:g}"]
+            for k in self.blocking
+        ]
+        lines = text_table(["blocking class", "floor", "reached", "rows short", "nearest feasible"], rows)
         if self.booster is None:
-            return "\n".join([*lines, "No feasible floors were found: no vote has a correct row of every class."])
-        rest = "; the other classes as asked" if len(nearest) < len(self.floors) else ""
-        return "\n".join([*lines, f"Nearest feasible floors: {', '.join(nearest)}{rest}."])
+            lines.append("No feasible floors were found: no vote has a correct row of every class.")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +109,6 @@ class ThetaSelection:
     candidates : one record for each fit: by increasing theta, or in the order of the fits for floors by class.
     chosen_by : which rows chose. ``certify`` refuses them.
     equal_rows_allowed : whether ``allow_equal_rows`` was needed to accept them.
-    n_train : number of training rows.
     seconds : time of the whole search.
     observed_error : the baseline's worst-class validation error; None without one.
     nearest : for an infeasible goal, the classes that block it and the nearest feasible floors; else None.
@@ -135,7 +119,6 @@ class ThetaSelection:
     booster: WorstClassBooster
     candidates: tuple[CandidateRecord, ...]
     chosen_by: str
-    n_train: int
     seconds: float
     equal_rows_allowed: bool = False
     observed_error: float | None = None
@@ -158,6 +141,11 @@ class ThetaSelection:
         return not self.interrupted and (compares or (self.nearest is None and self.booster.bound_met_))
 
     @property
+    def n_train(self) -> int:
+        """Number of training rows."""
+        return sum(self.booster.history_[0].class_totals)
+
+    @property
     def epochs(self) -> int:
         """Epochs of all fits together."""
         return sum(record.epochs for record in self.candidates)
@@ -174,24 +162,11 @@ class ThetaSelection:
             "bound_met": self.booster.bound_met_,
             "training": self.booster.training_report_.to_dict(),
             "validation": None if validation is None else validation.to_dict(),
-            "candidates": [record.to_dict() for record in self.candidates],
+            "candidates": [{**asdict(record), "theta": plain(record.theta)} for record in self.candidates],
             "nearest": None if self.nearest is None else self.nearest.to_dict(),
         }
 
     def __str__(self) -> str:
-        lines = [*self._table(), ""]
-        if self.interrupted:
-            lines.append("INTERRUPTED: this is the best so far, with the rounds that were finished.")
-        if self.observed_error is not None:
-            lines.append(f"the baseline's worst-class validation error: {self.observed_error:.1%}")
-        if self.nearest is not None:
-            spent = self.candidates[0].why.endswith(SPENT)
-            lines.append("The goal was not reached within the budget." if spent else "The goal is infeasible.")
-        lines.append(self._outcome() if self.nearest is None else str(self.nearest))
-        never = "These rows chose; a certificate must rest on others."
-        return "\n".join([*lines, f"{self.epochs:,} epochs in all. Chosen by {self.chosen_by}. {never}"])
-
-    def _table(self) -> list[str]:
         rows = [
             (
                 f"{'*' if record.theta == self.theta else ' '} {short_theta(record.theta)}",
@@ -204,17 +179,25 @@ class ThetaSelection:
             )
             for record in self.candidates
         ]
-        return text_table(["  theta", "status", "rounds", "epochs", "worst", "all rows", "bound"], rows, left=(0, 1, 6))
-
-    def _outcome(self) -> str:
+        head = ["  theta", "status", "rounds", "epochs", "worst", "all rows", "bound"]
+        lines = [*text_table(head, rows, left=(0, 1, 6)), ""]
+        if self.interrupted:
+            lines.append("INTERRUPTED: this is the best so far, with the rounds that were finished.")
+        if self.observed_error is not None:
+            lines.append(f"the baseline's worst-class validation error: {self.observed_error:.1%}")
+        if self.nearest is not None:
+            spent = self.candidates[0].why.endswith(SPENT)
+            lines.append("The goal was not reached within the budget." if spent else "The goal is infeasible.")
+            lines.append(str(self.nearest))
         report = self.booster.validation_report_
-        assert report is not None
-        bound = "meets" if self.booster.bound_met_ else "MISSES"
-        return (
-            f"theta {short_theta(self.theta)}: worst-class validation error {percent(report.worst_error)} "
-            f"({report.worst_class}), all rows {percent(report.plain_error)}; the vote {bound} "
-            f"{'its floors' if isinstance(self.theta, Mapping) else 'its floor'} on the training rows"
-        )
+        if report is not None:
+            lines.append(
+                f"theta {short_theta(self.theta)}: worst-class validation error {report.worst_error:.1%} "
+                f"({report.worst_class}), all rows {report.plain_error:.1%}; the vote "
+                f"{'meets' if self.booster.bound_met_ else 'MISSES'} it on the training rows"
+            )
+        never = "These rows chose; a certificate must rest on others."
+        return "\n".join([*lines, f"{self.epochs:,} epochs in all. Chosen by {self.chosen_by}. {never}"])
 
 
 def short_theta(theta: Any) -> str:
@@ -224,8 +207,6 @@ def short_theta(theta: Any) -> str:
     --------
     >>> short_theta(0.8), short_theta({"mel": 0.95, "nv": 0.8, "bkl": 0.8}), short_theta({"a": 0.1, "b": 0.2})
     ('0.8', 'mel 0.95, others 0.8', 'a 0.1, b 0.2')
-    >>> short_theta({"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4, "e": 0.5, "others": 0.7})
-    'a 0.1, b 0.2, c 0.3, 2 more, others 0.7'
     """
     if not isinstance(theta, Mapping):
         return f"{theta:g}"

@@ -7,7 +7,7 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -24,6 +24,8 @@ from worstclass.floors import Floors
 from worstclass.metrics import SELECTION, ClassCounts
 from worstclass.selection.result import SPENT, CandidateRecord, FeasibleFloors, Theta
 
+#: X, y, X_val, y_val
+Data = tuple[Any, Any, Any, Any]
 #: refits of a goal in search of the nearest feasible floors
 MAX_FITS = 6
 
@@ -63,7 +65,7 @@ class Search:
     """Fits of one booster on the same rows. ``best`` is what is returned, also after an interruption."""
 
     booster: WorstClassBooster
-    data: tuple[Any, Any, Any, Any]
+    data: Data
     step: Fraction
     floors_first: bool
     n_jobs: int | None = None
@@ -91,11 +93,6 @@ class Search:
             if tried:
                 self.best = (max if accepted else min)(accepted or tried, key=lambda fit: fit.record.theta)
 
-    def reach(self, goal: Theta) -> FeasibleFloors | None:
-        """Fit at the goal; if it is infeasible, return the nearest feasible floors."""
-        fit = self.fit(goal)
-        return nearest_floors(fit.booster, self, MAX_FITS) if fit.record.rounds and not fit.record.bound_met else None
-
     def fit(self, theta: Theta) -> Fit:
         """Fit at one theta."""
         (fit,) = self.fits([theta])
@@ -107,10 +104,7 @@ class Search:
         if getattr(get_active_backend()[0], "supports_sharedmem", False):
             n_workers = 1  # threads would share the global generators, from which torch and scikit-learn draw
         n_threads = None if n_workers == 1 else max(1, cpu_count() // n_workers)
-        try:
-            run = Parallel(n_workers, return_as="generator")
-        except ValueError:  # a backend that returns all results at once
-            run = Parallel(n_workers)
+        run = Parallel(n_workers, return_as="generator")
         for fit in run(delayed(_fit)(self._at(theta), self.data, self.floors_first, n_threads) for theta in thetas):
             fit.booster.callbacks, fit.booster.on_unmet_edge = self.booster.callbacks, self.booster.on_unmet_edge
             if fit.record.rounds or fit.record.status == "failed":
@@ -130,7 +124,7 @@ class Search:
         return same
 
 
-def _fit(booster: WorstClassBooster, data: tuple[Any, ...], floors_first: bool, n_threads: int | None) -> Fit:
+def _fit(booster: WorstClassBooster, data: Data, floors_first: bool, n_threads: int | None) -> Fit:
     """Fit a booster, in this process or in a worker; a fit that fails or is interrupted is returned, too."""
     if n_threads is not None and "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(n_threads)  # of this worker
@@ -187,38 +181,36 @@ def _prefix_meeting_floors(booster: WorstClassBooster) -> int | None:
 
 def nearest_floors(booster: WorstClassBooster, search: Search, max_fits: int) -> FeasibleFloors:
     """Find feasible floors near those of a booster: the ones that its vote meets, then by refits half way up."""
-    labels, last = booster.classes_.tolist(), booster.history_[-1]
+    labels, last, step = booster.classes_.tolist(), booster.history_[-1], search.step
     asked = Floors.from_theta(booster.theta, labels)
-    best, high, n_fits = _nearest_met(booster, asked.theta, search.step), asked.theta, 0
-
-    def by_class(values: Iterable[Any]) -> dict[Any, Any]:
-        return dict(zip(labels, values, strict=True))
-
+    best, high, n_fits = _nearest_met(booster, asked.theta, step), asked.theta, 0
     while best.lowered and n_fits < max_fits:
         if best.n_empty:
-            trial = tuple(floor / 2 ** (n_fits + 1) // search.step * search.step for floor in asked.theta)
-        else:
-            trial = _half_way(best.floors, high, asked.theta, search.step)
+            trial = tuple(floor / 2 ** (n_fits + 1) // step * step for floor in asked.theta)
+        else:  # half way to floors that were missed; a class that did not block those goes towards the floor asked for
+            ends = [top if top > low else goal for low, top, goal in zip(best.floors, high, asked.theta, strict=True)]
+            trial = tuple(max(low, (low + end) / 2 // step * step) for low, end in zip(best.floors, ends, strict=True))
         if trial == best.floors:
             break
         n_fits += 1
-        fit = search.fit(by_class(map(float, trial)))
+        fit = search.fit(dict(zip(labels, map(float, trial), strict=True)))
         if not best.n_empty and fit.record.status != "feasible":
             high = trial
         if fit.record.rounds:
-            best = min(best, _nearest_met(fit.booster, asked.theta, search.step), key=lambda met: met[:2])
-    floors, found = by_class(map(float, best.floors)), None
+            best = min(best, _nearest_met(fit.booster, asked.theta, step), key=lambda met: met[:2])
+    floors, found = dict(zip(labels, map(float, best.floors), strict=True)), None
     if not best.n_empty:
         found = copy.copy(best.booster)
         found.theta = floors
         found.n_members_used_ = _prefix_meeting_floors(found) or len(found.history_)
         found._report()
-    short = asked.vote_quota(last.class_totals) - np.array(last.vote_correct)
+    short = np.maximum(asked.vote_quota(last.class_totals) - np.array(last.vote_correct), 0)
+    accuracy = np.divide(last.vote_correct, last.class_totals)
     return FeasibleFloors(
-        asked=by_class(asked.as_floats()),
+        asked=dict(zip(labels, asked.as_floats(), strict=True)),
         floors=floors,
-        accuracy=by_class(np.divide(last.vote_correct, last.class_totals).tolist()),
-        rows_short=by_class(np.maximum(short, 0).tolist()),
+        accuracy=dict(zip(labels, accuracy.tolist(), strict=True)),
+        rows_short=dict(zip(labels, short.tolist(), strict=True)),
         booster=found,
         n_fits=n_fits,
     )
@@ -248,16 +240,3 @@ def _nearest_met(booster: WorstClassBooster, asked: Sequence[Fraction], step: Fr
         floors = tuple(map(floor_met, record.vote_correct, record.class_totals, asked))
         found.append(_Met(record.vote_correct.count(0), sum(asked, -sum(floors, Fraction(0))), floors, booster))
     return min(found, key=lambda met: met[:2])
-
-
-def _half_way(
-    met: Sequence[Fraction], missed: Sequence[Fraction], asked: Sequence[Fraction], step: Fraction
-) -> tuple[Fraction, ...]:
-    """Return floors half way from those met to higher ones that were missed, in whole steps.
-
-    A class that meets its floor among those that were missed did not block them: half way to the floor asked for.
-    """
-    return tuple(
-        max(low, (low + (high if high > low else goal)) / 2 // step * step)
-        for low, high, goal in zip(met, missed, asked, strict=True)
-    )

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_choice, check_count, check_share, is_count, is_number
 from worstclass._typing import IntArray
@@ -23,25 +20,17 @@ from worstclass.data.labels import known_labels, training_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import make_splits, take_rows
-from worstclass.exceptions import (
-    DataError,
-    ModuleError,
-    ParameterError,
-    SelectionInterrupted,
-    WorstClassError,
-)
+from worstclass.exceptions import DataError, ModuleError, ParameterError, SelectionInterrupted
 from worstclass.floors import Floors, exact_floor
 from worstclass.methods import build_method, find_method
 from worstclass.metrics import SELECTION, worst_class_error
 from worstclass.randomness import SeedTree
 from worstclass.selection.result import CandidateRecord, FeasibleFloors, Theta, ThetaSelection
-from worstclass.selection.search import MAX_FITS, Search, nearest_floors
+from worstclass.selection.search import MAX_FITS, Data, Search, nearest_floors
 
 OWNER = "select_theta"
-#: the ways to choose theta, each with its default resolution; a grid has none
-WAYS = {"grid": 1.0, "baseline": 0.05, "goal": 0.01, "best": 0.02}
-#: the candidates of the paper
-GRID = tuple(tenths / 10 for tenths in range(1, 10))
+#: the ways to choose theta, each with its default resolution
+WAYS = {"grid": 0.1, "baseline": 0.05, "goal": 0.01, "best": 0.02}
 #: options of a torch learner that a baseline with the same network does not take over
 NOT_SHARED = ("module", "loss", "head", "start")
 
@@ -91,8 +80,8 @@ def select_theta(
     select_on : the error that chooses theta and the number of members: of the ``"worst"`` class, or the ``"average"``
         over all rows. None takes the booster's own.
     val_share : share of the rows that is held out, in (0, 1).
-    resolution : step between thetas: of the candidates of ``"baseline"`` (by default 0.05), of ``"best"`` (0.02), and
-        of the nearest floors of ``"goal"`` (0.01).
+    resolution : step between thetas: of the default candidates of ``"grid"`` (0.1) and ``"baseline"`` (0.05), of
+        ``"best"`` (0.02), and of the nearest floors of ``"goal"`` (0.01).
     n_jobs : number of joblib worker processes for the fits of ``"grid"`` and ``"baseline"``; None is 1, or what
         ``joblib.parallel_config`` says. It does not change the result. The other ways fit one theta after another, and
         so does a backend of threads.
@@ -117,47 +106,41 @@ def select_theta(
     >>> selection.theta == selection.booster.theta, [record.theta for record in selection.candidates]
     (True, [0.5, 0.7, 0.9])
     """
-    _check(booster, way, select_on, n_jobs, progress, baseline=baseline, goal=goal)
+    step = Fraction(str(_checked_step(booster, way, resolution, select_on, baseline=baseline, goal=goal)))
+    thetas = _thetas(candidates, way, step)
     check_share(val_share, "val_share", OWNER)
-    thetas = _thetas(candidates, way)
     template, split_seed = _template(booster, select_on, random_state)
-    rows = _separate(X, y, X_val, y_val, val_share, split_seed, allow_equal_rows)
+    data, classes, chosen_by, allowed = _separate(X, y, X_val, y_val, val_share, split_seed, allow_equal_rows)
     if goal is not None:
-        Floors.from_theta(goal, rows.classes, owner=OWNER, parameter="goal")
-    step = _step(resolution, way)
-    search = Search(template, rows.data, step, floors_first=way in ("goal", "best"), n_jobs=n_jobs, progress=progress)
-    started, observed, nearest, interrupted = time.perf_counter(), None, None, False
+        Floors.from_theta(goal, classes, owner=OWNER, parameter="goal")
+    search = Search(template, data, step, way in ("goal", "best"), n_jobs=n_jobs, progress=progress)
+    found: dict[str, Any] = {"way": way, "chosen_by": chosen_by, "equal_rows_allowed": allowed}
+    started = time.perf_counter()
     try:
         if goal is not None:
-            nearest = search.reach(goal)
+            record = (fit := search.fit(goal)).record
+            if record.rounds and not record.bound_met:
+                found["nearest"] = nearest_floors(fit.booster, search, MAX_FITS)
         elif way == "best":
             search.bisect()
         else:
             if way == "baseline":
-                observed = _observed_error(baseline, template, rows)
-                thetas = _improving(thetas, observed, step)
+                found["observed_error"] = _observed_error(baseline, template, data, classes)
+                thetas = _improving(thetas, found["observed_error"], step)
             search.compare(thetas)
     except KeyboardInterrupt:
         if search.best is None:
             raise
-        interrupted = True
+        found["interrupted"] = True
     if search.best is None:
         raise ModuleError(search.records[0].why)
-    chosen = search.best.booster if nearest is None or nearest.booster is None else nearest.booster
-    by_theta = all(isinstance(record.theta, float) for record in search.records)
+    nearest = found["nearest"].booster if "nearest" in found else None
+    records = search.records if way == "goal" else sorted(search.records, key=lambda record: record.theta)
+    seconds = time.perf_counter() - started
     selection = ThetaSelection(
-        way=way,
-        booster=chosen,
-        candidates=tuple(sorted(search.records, key=lambda record: record.theta) if by_theta else search.records),
-        chosen_by=rows.chosen_by,
-        n_train=rows.n_train,
-        equal_rows_allowed=rows.equal_rows_allowed,
-        seconds=time.perf_counter() - started,
-        observed_error=observed,
-        nearest=nearest,
-        interrupted=interrupted,
+        booster=nearest or search.best.booster, candidates=tuple(records), seconds=seconds, **found
     )
-    if interrupted:
+    if selection.interrupted:
         raise SelectionInterrupted(selection)
     return selection
 
@@ -206,57 +189,52 @@ def nearest_feasible_floors(
         raise ParameterError("fitted", owner, allowed=allowed, got=fitted)
     check_share(resolution, "resolution", owner)
     check_count(max_fits, "max_fits", owner, least=0)
-    if X is not None:
-        labels, totals = training_labels(X, y), list(booster.history_[0].class_totals)
-        if labels.classes.tolist() != booster.classes_.tolist() or labels.totals.tolist() != totals:
-            raise DataError(
-                f"X and y must be the rows that the booster was fitted on, {totals} of {booster.classes_.tolist()}. "
-                f"Got {labels.totals.tolist()} of {labels.classes.tolist()}."
-            )
     search = Search(booster, (X, y, X_val, y_val), Fraction(str(resolution)), floors_first=True)
     return nearest_floors(booster, search, 0 if X is None else max_fits)
 
 
-class _Rows(NamedTuple):
-    """Rows that train and rows that choose, with the classes and in words which rows choose."""
+def _checked_step(booster: Any, way: Any, resolution: Any, select_on: Any, **needed: Any) -> float:
+    """Refuse parameters that are not allowed; return the step between thetas."""
+    if not isinstance(booster, WorstClassBooster):
+        raise ParameterError("booster", OWNER, allowed="a WorstClassBooster", got=booster)
+    check_choice(way, "way", OWNER, WAYS)
+    check_choice(select_on, "select_on", OWNER, [None, *SELECTION])
+    for name, value in needed.items():
+        if (value is None) == (way == name):
+            raise ParameterError(name, OWNER, allowed=f"given for way={name!r}, and for it alone", got=value)
+    step = WAYS[way] if resolution is None else resolution
+    check_share(step, "resolution", OWNER)
+    return float(step)
 
-    data: tuple[Any, Any, Any, Any]
-    classes: npt.NDArray[Any]
-    n_train: int
-    chosen_by: str
-    equal_rows_allowed: bool = False
 
+def _separate(
+    X: Any, y: Any, X_val: Any, y_val: Any, val_share: float, seed: int, allow_equal_rows: bool
+) -> tuple[Data, npt.NDArray[Any], str, bool]:
+    """Take the validation rows as given, or hold out a share of every class of the training rows.
 
-def _separate(X: Any, y: Any, X_val: Any, y_val: Any, val_share: float, seed: int, allow_equal_rows: bool) -> _Rows:
-    """Take the validation rows as given, or hold out a share of every class of the training rows."""
-    if not hasattr(X, "shape") and not hasattr(X, "__len__"):
-        raise DataError(f"X must be rows: an array, a data frame, a tensor or a data set. Got {type(X).__name__}.")
-    labels = training_labels(X, y)
+    Returns the rows that train and choose, the classes, which rows choose, and whether equal rows were allowed.
+    """
+    labels, allowed = training_labels(X, y), False
     if X_val is None and y_val is None:
         values = labels.classes[labels.index]
         parts = make_splits(np.arange(len(values)), values, val=val_share, test=0.0, seed=seed)
         train, val = parts.train.X, np.zeros(0, np.int64) if parts.val is None else parts.val.X
-        _require_every_class(labels.classes, labels.index[val])
-        data = _take(X, train), values[train], _take(X, val), values[val]
-        return _Rows(data, labels.classes, len(train), f"{len(val):,} rows held out of the training rows")
-    if X_val is None or (y_val is None and not is_map_dataset(X_val)):
+        data, index = (_take(X, train), values[train], _take(X, val), values[val]), labels.index[val]
+        chosen_by = f"{len(val):,} rows held out of the training rows"
+    elif X_val is None or (y_val is None and not is_map_dataset(X_val)):
         raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
-    index = known_labels(X_val, y_val, labels.classes).index
-    _require_every_class(labels.classes, index)
-    allowed = check_unseen(
-        X_val, SeenRows.of(X), roles=("training",), owner=OWNER, allow_equal_rows=allow_equal_rows
-    ).allowed
-    n_train = len(labels.index)
-    return _Rows((X, y, X_val, y_val), labels.classes, n_train, f"{len(index):,} validation rows", allowed)
-
-
-def _require_every_class(classes: npt.NDArray[Any], index: IntArray) -> None:
-    absent = np.delete(classes, np.unique(index)).tolist()
+    else:
+        data, index = (X, y, X_val, y_val), known_labels(X_val, y_val, labels.classes).index
+        policy: Any = {"roles": ("training",), "owner": OWNER, "allow_equal_rows": allow_equal_rows}
+        allowed = check_unseen(X_val, SeenRows.of(X), **policy).allowed
+        chosen_by = f"{len(index):,} validation rows"
+    absent = np.delete(labels.classes, np.unique(index)).tolist()
     if absent:
         raise DataError(
             f"There is no validation row of the classes {absent}, and theta is chosen by the worst class. "
             "Add rows of them, or raise val_share where validation rows are held out."
         )
+    return data, labels.classes, chosen_by, allowed
 
 
 def _take(X: Any, index: IntArray) -> Any:
@@ -267,6 +245,17 @@ def _take(X: Any, index: IntArray) -> Any:
     return take_rows(X, index)
 
 
+def _thetas(candidates: Iterable[float] | None, way: str, step: Fraction) -> list[float]:
+    """Return the candidates, sorted; for a grid by default all steps."""
+    if candidates is None:
+        return [float(n * step) for n in range(1, math.ceil(1 / step))] if way == "grid" else []
+    values = list(candidates)
+    if not values or way not in ("grid", "baseline"):
+        allowed = "accuracy floors in [0, 1), at least one, for way='grid' or 'baseline' alone"
+        raise ParameterError("candidates", OWNER, allowed=allowed, got=values)
+    return sorted({float(exact_floor(value, owner=OWNER, parameter="candidates")) for value in values})
+
+
 def _improving(thetas: Sequence[float], error: float, step: Fraction) -> list[float]:
     """Return the thetas that are at least the accuracy of a baseline; without any, those in steps from there."""
     least = 1 - Fraction(str(error))
@@ -274,41 +263,27 @@ def _improving(thetas: Sequence[float], error: float, step: Fraction) -> list[fl
     in_steps = [float(first + n * step) for n in range(math.ceil((1 - first) / step))]
     above = [theta for theta in thetas or in_steps if Fraction(str(theta)) >= least]
     if not above:
-        raise ParameterError(
-            "baseline",
-            OWNER,
-            allowed="one that leaves room: a candidate at or above the accuracy of its worst class",
-            got=f"a worst-class error of {error:.1%}",
-            hint="There is nothing left to improve on." if error == 0 else "Give higher candidates.",
-        )
+        allowed = "one that leaves room: a candidate at or above the accuracy of its worst class"
+        raise ParameterError("baseline", OWNER, allowed=allowed, got=f"a worst-class error of {error:.1%}")
     return above
 
 
-def _observed_error(baseline: Any, booster: WorstClassBooster, rows: _Rows) -> float:
+def _observed_error(baseline: Any, booster: WorstClassBooster, data: Data, classes: npt.NDArray[Any]) -> float:
     """Return the worst-class error of a baseline on the validation rows, or the error as given."""
-    if is_number(baseline):
-        if not 0 <= baseline <= 1:
-            raise ParameterError("baseline", OWNER, allowed="a worst-class error in [0, 1]", got=baseline)
+    if is_number(baseline) and 0 <= baseline <= 1:
         return float(baseline)
     model = _named_baseline(baseline, booster) if isinstance(baseline, str) else baseline
     if isinstance(model, type) or not hasattr(model, "predict"):
-        allowed = "a classifier, a method's name (worstclass methods), or an observed worst-class error"
+        allowed = "a classifier, a method's name (worstclass methods), or a worst-class error in [0, 1]"
         raise ParameterError("baseline", OWNER, allowed=allowed, got=baseline)
-    X_val, y_val = rows.data[2:]
-    try:
-        if hasattr(model, "fit") and not _is_fitted(model):
-            with_validation = "X_val" in inspect.signature(model.fit).parameters
-            model = clone(model).fit(*(rows.data if with_validation else rows.data[:2]))
-        elif hasattr(model, "seen_rows_"):
-            check_unseen(X_val, model.seen_rows_, roles=("training",), owner=OWNER)
-        answers = np.asarray(model.predict(X_val))
-    except (TypeError, ValueError) as error:
-        if isinstance(error, WorstClassError):
-            raise
-        allowed = "a classifier that can read these rows"
-        raise ParameterError("baseline", OWNER, allowed=allowed, got=baseline, hint=f"It says: {error}") from error
-    labels = rows.classes[known_labels(X_val, y_val, rows.classes).index]
-    return worst_class_error(labels, answers, labels=rows.classes)
+    X_val, y_val = data[2:]
+    if not hasattr(model, "classes_"):
+        with_validation = "X_val" in inspect.signature(model.fit).parameters
+        model = clone(model).fit(*(data if with_validation else data[:2]))
+    elif hasattr(model, "seen_rows_"):
+        check_unseen(X_val, model.seen_rows_, roles=("training",), owner=OWNER)
+    labels = classes[known_labels(X_val, y_val, classes).index]
+    return worst_class_error(labels, np.asarray(model.predict(X_val)), labels=classes)
 
 
 def _named_baseline(name: str, booster: WorstClassBooster) -> Any:
@@ -323,14 +298,6 @@ def _named_baseline(name: str, booster: WorstClassBooster) -> Any:
     return build_method(name, **options)
 
 
-def _is_fitted(model: Any) -> bool:
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
-
-
 def _template(booster: WorstClassBooster, select_on: str | None, random_state: Any) -> tuple[WorstClassBooster, int]:
     """Return the booster with the seed and the choice of all fits, and the seed of the held-out rows."""
     own = booster.random_state
@@ -338,43 +305,3 @@ def _template(booster: WorstClassBooster, select_on: str | None, random_state: A
     seed = int(own) if is_count(own, least=0) else tree.seed(0)
     changes = {"random_state": seed, "select_on": select_on or booster.select_on}
     return type(booster)(**{**booster.get_params(deep=False), **changes}), tree.seed(1)
-
-
-def _thetas(candidates: Iterable[float] | None, way: str) -> list[float]:
-    if candidates is None:
-        return list(GRID) if way == "grid" else []
-    if way not in ("grid", "baseline"):
-        raise _unused("candidates", candidates, "grid' or 'baseline")
-    values = [candidates] if is_number(candidates) else list(candidates)
-    if not values:
-        raise ParameterError("candidates", OWNER, allowed="at least one accuracy floor in [0, 1)", got=values)
-    return sorted({float(exact_floor(value, owner=OWNER, parameter="candidates")) for value in values})
-
-
-def _step(resolution: Any, way: str) -> Fraction:
-    if resolution is not None:
-        if way == "grid":
-            raise _unused("resolution", resolution, "baseline', 'goal' or 'best")
-        check_share(resolution, "resolution", OWNER)
-    return Fraction(str(WAYS[way] if resolution is None else resolution))
-
-
-def _check(booster: Any, way: Any, select_on: Any, n_jobs: Any, progress: Any, **needed: Any) -> None:
-    """Refuse parameters that are not allowed before anything is trained; ``needed`` belong to the way of that name."""
-    if not isinstance(booster, WorstClassBooster):
-        raise ParameterError("booster", OWNER, allowed="a WorstClassBooster", got=booster)
-    check_choice(way, "way", OWNER, WAYS)
-    if select_on is not None:
-        check_choice(select_on, "select_on", OWNER, SELECTION)
-    if n_jobs is not None and (not is_count(n_jobs, least=-sys.maxsize) or n_jobs == 0):
-        raise ParameterError("n_jobs", OWNER, allowed="None or a whole number other than 0", got=n_jobs)
-    if progress is not None and not callable(progress):
-        raise ParameterError("progress", OWNER, allowed="a function of a CandidateRecord", got=progress)
-    for name, value in needed.items():
-        if (value is None) == (way == name):
-            raise _unused(name, value, name)
-
-
-def _unused(name: str, value: Any, way: str) -> ParameterError:
-    allowed = f"given for way='{way}', and left out for the other ways"
-    return ParameterError(name, OWNER, allowed=allowed, got=value)
