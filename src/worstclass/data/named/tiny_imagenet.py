@@ -10,33 +10,39 @@ from functools import partial
 
 import numpy as np
 
-from worstclass.data.decoded import Images, Undecoded
 from worstclass.data.facts import DataFile, Download, NamedDataset
+from worstclass.data.pictures import Picture
+from worstclass.data.splits import Part
 from worstclass.data.trees import FileTree
 from worstclass.exceptions import DatasetError
 
 IMAGE_SHAPE = (3, 64, 64)
 
 
-def read_part(tree: FileTree, part: str) -> Undecoded:
+def read_part(tree: FileTree, part: str) -> Part:
     """Read ``train`` (pictures by class folder) or ``test`` (pictures listed in ``val/val_annotations.txt``)."""
+    number = {class_id: label for label, class_id in enumerate(_class_ids(tree))}
+    listed = _training_pictures(tree, number) if part == "train" else _validation_pictures(tree, number)
+    images = np.empty((len(listed), *IMAGE_SHAPE), np.uint8)
+    for row, (name, _) in enumerate(listed):
+        pixels = Picture.of(tree.where(name), partial(tree.read, name)).pixels(channels=3)
+        if pixels.shape != IMAGE_SHAPE:
+            raise DatasetError(f"{tree.where(name)} has the shape {pixels.shape}, not {IMAGE_SHAPE}.")
+        images[row] = pixels
+    return Part(images, np.array([label for _, label in listed], dtype=np.int64))
+
+
+def read_class_names(tree: FileTree) -> tuple[str, ...]:
+    """Return the first word for each class, or its id where ``words.txt`` has none."""
+    words = dict(line.split("\t", 1) for line in _lines(tree, "words.txt") if "\t" in line)
+    return tuple(words.get(class_id, class_id).split(",")[0].strip() for class_id in _class_ids(tree))
+
+
+def _class_ids(tree: FileTree) -> list[str]:
     ids = sorted(_lines(tree, "wnids.txt"))
     if not ids:
         raise DatasetError(f"{tree.where('wnids.txt')} names no class.")
-    number = {class_id: label for label, class_id in enumerate(ids)}
-    listed = _training_pictures(tree, number) if part == "train" else _validation_pictures(tree, number)
-
-    def fill(images: Images) -> None:
-        from worstclass.data.pictures import Picture
-
-        for row, (name, _) in enumerate(listed):
-            pixels = Picture.of(tree.where(name), partial(tree.read, name)).pixels(channels=3)
-            if pixels.shape != IMAGE_SHAPE:
-                raise DatasetError(f"{tree.where(name)} has the shape {pixels.shape}, not {IMAGE_SHAPE}.")
-            images[row] = pixels
-
-    labels = np.array([label for _, label in listed], dtype=np.int64)
-    return Undecoded(labels, IMAGE_SHAPE, fill, _class_names(tree, ids))
+    return ids
 
 
 def _training_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[str, int]]:
@@ -68,12 +74,6 @@ def _validation_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[s
             raise DatasetError(f"{where}: line {position} names {fields[0]}, which is not in val/images.")
         listed.append((name, number[fields[1]]))
     return listed
-
-
-def _class_names(tree: FileTree, ids: list[str]) -> tuple[str, ...]:
-    """Return the first word for each class, or its id where ``words.txt`` has none."""
-    words = dict(line.split("\t", 1) for line in _lines(tree, "words.txt") if "\t" in line)
-    return tuple(words.get(class_id, class_id).split(",")[0].strip() for class_id in ids)
 
 
 def _lines(tree: FileTree, name: str) -> list[str]:
@@ -111,6 +111,7 @@ SHEETS = {
         folder="tiny-imagenet",
         layouts=("tiny-imagenet-200",),
         read=read_part,
+        read_class_names=read_class_names,
         licence="terms of ImageNet: non-commercial research and education",
         citation="Le, Yang: Tiny ImageNet visual recognition challenge. 2015.",
         homepage="http://cs231n.stanford.edu/",
