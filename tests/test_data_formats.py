@@ -8,6 +8,7 @@ import os
 import pickle
 import struct
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -219,6 +220,17 @@ def test_hostile_pickles_are_refused_and_nothing_runs(content, tmp_path, monkeyp
     assert not list(tmp_path.iterdir())
     assert before == pickled._NAMES
     assert np.array_equal(read_pickle(pickle.dumps(VALUES), "f")["data"], VALUES["data"])  # nothing was left behind
+
+
+def test_a_pickle_gets_no_more_memory_than_it_has_bytes():
+    content = b"\x80\x05\x96" + struct.pack("<Q", 1 << 30) + b"."
+    tracemalloc.start()
+    try:
+        with pytest.raises(DatasetError, match="cannot be read as a pickle"):
+            read_pickle(content, "f")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_hostile_pickles_would_run(tmp_path, monkeypatch):

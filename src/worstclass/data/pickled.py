@@ -11,7 +11,7 @@ import io
 import pickle
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -55,6 +55,12 @@ class _RefusedError(Exception):
 
 
 class _PlainUnpickler(pickle._Unpickler):
+    # a bytearray is read as bytes: Python would reserve as much memory for it as a hostile file asks for
+    dispatch: ClassVar[dict[int, Any]] = {
+        **pickle._Unpickler.dispatch,
+        pickle.BYTEARRAY8[0]: pickle._Unpickler.load_binbytes8,  # type: ignore[attr-defined]
+    }
+
     def find_class(self, module: str, name: str) -> _Name:
         function = _NAMES.get(f"{module} {name}")
         if function is None:
