@@ -1,10 +1,9 @@
-"""What augmentation and loading cost: epochs with and without augmentation, and the load of a set.
+"""What augmentation costs: epochs of training with and without it.
 
-    python benchmarks/data.py --json docs/results/data.json [--data FOLDER]
+    python benchmarks/data.py --json docs/results/data.json
 
-Augmentation: epochs over 35,000 images of 3 x 32 x 32 with the small network, without and with crop and flip in turns;
-the shortest of each are compared, since other work on the machine disturbed them least. Loading: CPU seconds of
-`load_dataset("fashion-mnist")`; needs --data, the folder that holds the set.
+Epochs over 35,000 images of 3 x 32 x 32 with the small network, without and with crop and flip in turns;
+the shortest of each are compared, since other work on the machine disturbed them least.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from worstclass import TorchLearner, load_dataset
+from worstclass import TorchLearner
 from worstclass.experiments.run import Provenance
 from worstclass.learners.base import Verdict
 
@@ -42,26 +41,14 @@ def augmentation() -> dict:
     return {"turns": turns, "plain": plain, "augmented": augmented, "ratio": augmented / plain}
 
 
-def loading(folder: Path) -> dict:
-    started = time.process_time()
-    splits = load_dataset("fashion-mnist", folder)
-    seconds = time.process_time() - started
-    return {"rows": sum(len(part) for part in (splits.train, splits.val, splits.test)), "seconds": seconds}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--data", type=Path, help="folder that holds fashion-mnist/")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     results: dict = {"augmentation": augmentation()}
     ratio = results["augmentation"]["ratio"]
     print(f"an epoch with crop and flip takes {ratio:.3f} times a plain one (goal: at most 1.10)")
-    if arguments.data is not None:
-        results["loading"] = loading(arguments.data)
-        rows, seconds = results["loading"]["rows"], results["loading"]["seconds"]
-        print(f"loading {rows:,} Fashion-MNIST images: {seconds:.2f} s of CPU (goal: below 1)")
     results["provenance"] = Provenance.collect().model_dump()
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
