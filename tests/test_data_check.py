@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import hashlib
-import pickle
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +17,6 @@ from worstclass.data import download, registry
 from worstclass.data.check import DIFFERENT, OFFICIAL, SAME_CONTENT, UNKNOWN, check_dataset
 from worstclass.data.download import fetch, get_dataset
 from worstclass.data.facts import DataFile, Download
-from worstclass.data.named.cifar import binary_records
 from worstclass.data.registry import DATASETS, named_dataset
 from worstclass.exceptions import DatasetError, ParameterError
 
@@ -122,24 +120,6 @@ def test_damaged_file_is_a_problem_and_not_a_missing_one(fashion):
 def test_missing_files_raise(root):
     with pytest.raises(DatasetError, match="worstclass datasets get cifar100"):
         check_dataset("cifar100", root)
-
-
-def test_cifar_batch_pickled_anew_is_verified_by_its_records(root, publish):
-    folder = root / "cifar10"
-    write_cifar10(folder)
-    files = []
-    for file in DATASETS["cifar10"].files:
-        content = (folder / file.name).read_bytes()
-        files.append(DataFile(file.name, md5(content), md5(binary_records(content))))
-        batch = pickle.loads(content)
-        (folder / file.name).write_bytes(pickle.dumps(batch, protocol=4))
-    publish("cifar10", files=tuple(files), counts={"train": 200, "test": 20})
-    check = check_dataset("cifar10")
-    assert verdicts(check) == {SAME_CONTENT}
-    assert check.problems == ()
-    batch[b"labels"][0] = 1
-    (folder / "test_batch").write_bytes(pickle.dumps(batch, protocol=4))
-    assert [file.verdict for file in check_dataset("cifar10").files][-2:] == [SAME_CONTENT, DIFFERENT]
 
 
 def test_archive_is_checked_as_a_whole_and_then_by_what_is_in_it(root, tmp_path, publish):

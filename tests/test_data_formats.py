@@ -22,7 +22,7 @@ from PIL import Image
 from worstclass.data import pickled
 from worstclass.data.arrays import Arrays
 from worstclass.data.facts import as_labels
-from worstclass.data.named.cifar import binary_records, read_batch, read_batches
+from worstclass.data.named.cifar import read_batch, read_batches
 from worstclass.data.named.mnist import read_idx
 from worstclass.data.named.tiny_imagenet import read_class_names
 from worstclass.data.named.tiny_imagenet import read_part as read_tiny_imagenet
@@ -282,12 +282,6 @@ def test_batches_come_one_after_the_other(tmp_path):
     # red, green and blue planes follow each other; rows lie within a plane
     assert images[3, 1, 2, 5] == second[b"data"][0, 1024 + 2 * 32 + 5]
     assert np.array_equal(images[:3].reshape(3, -1), first[b"data"])
-
-
-def test_records_are_those_of_the_binary_version():
-    batch = cifar_batch(2)
-    expected = bytes([0]) + batch[b"data"][0].tobytes() + bytes([1]) + batch[b"data"][1].tobytes()
-    assert binary_records(pickle.dumps(batch)) == expected
 
 
 @pytest.mark.parametrize(

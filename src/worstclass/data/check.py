@@ -96,7 +96,7 @@ def _checked_files(dataset: NamedDataset, tree: FileTree) -> Iterator[FileCheck]
     for file in dataset.files:
         name = present_name(tree, file.name)
         if name is not None:
-            yield FileCheck(name, tree.where(name), _verdict(dataset, tree, file, name))
+            yield FileCheck(name, tree.where(name), _verdict(tree, file, name))
 
 
 def _archive_verdict(dataset: NamedDataset, tree: FileTree) -> str:
@@ -105,21 +105,20 @@ def _archive_verdict(dataset: NamedDataset, tree: FileTree) -> str:
         return UNKNOWN if download.md5 is None else OFFICIAL
     try:
         named = [(file, present_name(tree, file.name)) for file in dataset.files]
-        verdicts = {DIFFERENT if name is None else _verdict(dataset, tree, file, name) for file, name in named}
+        verdicts = {DIFFERENT if name is None else _verdict(tree, file, name) for file, name in named}
     except DatasetError:  # no archive, or a damaged one
         return DIFFERENT
     return SAME_CONTENT if verdicts <= {OFFICIAL, SAME_CONTENT} else DIFFERENT
 
 
-def _verdict(dataset: NamedDataset, tree: FileTree, file: DataFile, name: str) -> str:
+def _verdict(tree: FileTree, file: DataFile, name: str) -> str:
     if file.md5 is None and file.content_md5 is None:
         return UNKNOWN
     raw = tree.read(name)
     if _md5(raw) == file.md5:
         return OFFICIAL
     try:
-        plain = unpacked(raw, tree.where(name))
-        content = plain if dataset.content is None else dataset.content(plain)
+        content = unpacked(raw, tree.where(name))
     except DatasetError:  # a damaged file
         return DIFFERENT
     return SAME_CONTENT if _md5(content) == file.content_md5 else DIFFERENT

@@ -227,6 +227,8 @@ def _csv_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int
                 }
                 padded = [(line + [""] * len(header))[: len(header)] for line in block]
                 table = pd.DataFrame(padded, columns=header, dtype=object)
+                for name in [name for name in columns if kinds[name] is None]:
+                    table[name] = table[name].map(_open)
                 yield table[columns], table[list(ids)], kinds, bad, raw.tell() / path.stat().st_size
     except pd.errors.EmptyDataError:
         raise DatasetError(f"{path} is empty: its first line must name the columns.") from None
@@ -246,13 +248,11 @@ def _parquet_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows:
     try:
         with parquet.ParquetFile(path) as file:
             columns = _columns(file.schema_arrow.names, rows, ids, path)
-            types = file.schema_arrow.empty_table().to_pandas().dtypes
-            kinds = rows.kinds or {name: _kind(types[name]) for name in columns}
             n_read = 0
             for batch in file.iter_batches(chunk_rows, columns=list(dict.fromkeys([*columns, *ids]))):
                 n_read += batch.num_rows
                 kept = batch.select(list(ids)).to_pandas(types_mapper=pd.ArrowDtype)
-                yield batch.select(columns).to_pandas(), kept, kinds, {}, n_read / file.metadata.num_rows
+                yield batch.select(columns).to_pandas(), kept, rows.kinds or {}, {}, n_read / file.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise DatasetError(f"{path} cannot be read as a Parquet file: {error}") from None
 
@@ -288,13 +288,11 @@ def _typed(column: pd.Series[Any], kind: str | None) -> tuple[Any, BoolArray, st
     if kind == "text":
         is_text = values.map(lambda value: value is None or isinstance(value, str))
         return values, ~is_text.to_numpy(dtype=bool), "which is not text as in the training rows"
-    return values.map(_open), np.zeros(len(column), dtype=bool), ""
+    return values.infer_objects(), np.zeros(len(column), dtype=bool), ""
 
 
-def _open(value: Any) -> Any:
+def _open(value: str) -> bool | float | str:
     """Read a cell of a column that held neither numbers nor text alone, such as true and false."""
-    if not isinstance(value, str):
-        return value
     if value.lower() in ("true", "false"):
         return value.lower() == "true"
     return float(value) if _is_number(value) else value
@@ -309,12 +307,6 @@ def _guess_kinds(header: Sequence[str], columns: Sequence[str], head: Sequence[S
         for k, name in enumerate(header)
     }
     return {name: "number" if all(_is_number(cell) for cell in cells[name]) else "text" for name in columns}
-
-
-def _kind(dtype: Any) -> str | None:
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
-    return None if is_bool_dtype(dtype) else "number" if is_numeric_dtype(dtype) else "text"
 
 
 def _is_number(text: str) -> bool:

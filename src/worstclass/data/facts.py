@@ -23,8 +23,7 @@ class DataFile:
     ----------
     name : its official name below the set's folder, without ``.gz``; a name that ends in a slash is a folder.
     md5 : checksum of the official file as it is published (compressed, if it is published so); None if unknown.
-    content_md5 : checksum of the uncompressed bytes, or of what ``content`` of the fact sheet makes of them; None if
-        unknown. It verifies a copy that was packed again.
+    content_md5 : checksum of the uncompressed bytes, which verifies a copy that was packed again; None if unknown.
     """
 
     name: str
@@ -63,7 +62,6 @@ class NamedDataset:
     folder : name of the set's folder below the data root.
     layouts : folders below that, or below the root, in which archives or other libraries put the files.
     read : function from (files, official part) to its images, uint8 (n, channels, height, width), and labels.
-    content : function from the bytes of a file to those that ``content_md5`` is of; None for the bytes themselves.
     variant : what tells this sheet from others of the same set, as ``"size=64"``; empty for the default.
     vary : function from options such as ``size`` or ``split`` to the fact sheet of that variant.
     licence, citation, homepage : as the publisher says.
@@ -86,7 +84,6 @@ class NamedDataset:
     layouts: tuple[str, ...] = ()
     read: Callable[[FileTree, str], Part] | None = None
     read_class_names: Callable[[FileTree], tuple[str, ...]] | None = None
-    content: Callable[[bytes], bytes] | None = None
     variant: str = ""
     vary: Callable[..., NamedDataset] | None = None
     licence: str = ""
