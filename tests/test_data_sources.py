@@ -151,7 +151,6 @@ def test_damaged_pictures_are_reported_by_name(damaged):
 def test_damaged_pictures_are_left_out_on_request_with_a_warning(damaged):
     with pytest.warns(WorstClassWarning, match=r"2 damaged pictures were left out: .*cat/001\.png, .*dog/001\.png"):
         source = read_source(damaged, skip_corrupt=True)
-    assert source.skipped == (str(damaged / "cat" / "001.png"), str(damaged / "dog" / "001.png"))
     part = source.parts["all"]
     assert part.y.tolist() == ["cat", "dog", "dog"]
     assert levels_agree(part)  # labels did not slip

@@ -10,15 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from worstclass._typing import BoolArray, IntArray
+from worstclass.data.arrays import ROWS, Arrays, channels_first, is_npy_folder, require_numbers, role_of
+from worstclass.data.pictures import Picture, is_picture
+from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES
+from worstclass.data.trees import FileTree, is_archive
 from worstclass.exceptions import DataError, DatasetError, UnknownNameError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: rows of a chunk where nothing else is asked for, and the bytes that a chunk of arrays or images may have
 CHUNK_ROWS, CHUNK_BYTES = 10_000, 64 << 20
@@ -135,10 +137,6 @@ def iter_chunks(
     ...     print(chunk.X["size"].tolist(), chunk.ids["id"].tolist(), chunk.bad)
     [3.0, 5.0] ['x1', 'x3'] {2: "column 'size' holds 'wide', which is not a finite number"}
     """
-    from worstclass.data.arrays import is_npy_folder
-    from worstclass.data.sources import ARRAY_SUFFIX, TABLE_SUFFIXES
-    from worstclass.data.trees import is_archive
-
     path = Path(path)
     suffix = path.suffix.lower()
     if not path.exists():
@@ -161,24 +159,17 @@ def columns_by_name(X: Any, names: Sequence[str] | None) -> Any:
     """
     if names is None or not hasattr(X, "columns"):
         return X
-    _require_columns(X.columns, names, "The table")
-    return X[list(names)]
-
-
-def _require_columns(there: Sequence[Any], wanted: Sequence[Any], who: str) -> None:
-    """Refuse a table that lacks columns of training."""
-    missing = [name for name in wanted if name not in set(there)]
+    missing = [name for name in names if name not in X.columns]
     if missing:
         raise DataError(
-            f"{who} lacks {len(missing)} of the {len(wanted)} columns that the model was trained on: {missing}. "
-            f"It has {list(there)}."
+            f"The table lacks {len(missing)} of the {len(names)} columns that the model was trained on: {missing}. "
+            f"It has {list(X.columns)}."
         )
+    return X[list(names)]
 
 
 def _table_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[Chunk]:
     """Give columns their types, and set the rows apart in which that is not possible."""
-    import pandas as pd
-
     read = _csv_blocks if path.suffix.lower() == ".csv" else _parquet_blocks
     start = 1
     for table, kept, kinds, bad, done in read(path, rows, ids, chunk_rows):
@@ -203,13 +194,11 @@ def _table_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: i
 
 
 #: the columns of the model, the columns carried over, what the former hold, bad rows by place, share of the file read
-_Block = tuple["pd.DataFrame", "pd.DataFrame", Kinds, dict[int, str], float]
+_Block = tuple[pd.DataFrame, pd.DataFrame, Kinds, dict[int, str], float]
 
 
 def _csv_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Block]:
     """Read every cell as text."""
-    import pandas as pd
-
     try:
         header = pd.read_csv(path, nrows=0, index_col=False).columns.tolist()  # names as in the training rows
         columns = _columns(header, rows, ids, path)
@@ -238,8 +227,6 @@ def _csv_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int
 
 def _parquet_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Block]:
     """Read batches; the columns carried over keep their types."""
-    import pandas as pd
-
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
         from pyarrow import parquet
@@ -265,8 +252,7 @@ def _columns(there: Sequence[str], rows: RowFormat, ids: Sequence[str], path: Pa
     if rows.image_shape is not None:
         raise DataError(f"The model takes images of shape {rows.image_shape}, and {path} is a table.")
     if rows.columns is not None:
-        _require_columns(there, rows.columns, str(path))
-        return list(rows.columns)
+        return list(columns_by_name(pd.DataFrame(columns=list(there)), rows.columns))
     columns = [name for name in there if name not in ids]
     if rows.n_columns is not None and len(columns) != rows.n_columns:
         raise DataError(f"{path} has {len(columns)} columns, and the model takes {rows.n_columns}: {columns}.")
@@ -275,10 +261,6 @@ def _columns(there: Sequence[str], rows: RowFormat, ids: Sequence[str], path: Pa
 
 def _typed(column: pd.Series[Any], kind: str | None) -> tuple[Any, BoolArray, str]:
     """Return a column of one kind, the rows in which that is not possible, and why."""
-    import pandas as pd
-
-    from worstclass.data.sources import MISSING
-
     missing = column.isna() | column.isin(MISSING)
     values = column.astype(object).mask(missing, None)
     if kind == "number":
@@ -300,8 +282,6 @@ def _open(value: str) -> bool | float | str:
 
 def _guess_kinds(header: Sequence[str], columns: Sequence[str], head: Sequence[Sequence[str]]) -> Kinds:
     """Take a column for numbers where every value at the top of the file is one."""
-    from worstclass.data.sources import MISSING
-
     cells = {
         name: [line[k] for line in head if len(line) == len(header) and line[k] not in MISSING]
         for k, name in enumerate(header)
@@ -319,10 +299,6 @@ def _is_number(text: str) -> bool:
 
 def _array_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int | None) -> Iterator[Chunk]:
     """Take slices of the rows of an npz file, or of a folder of npy files."""
-    import pandas as pd
-
-    from worstclass.data.arrays import ROWS, Arrays, channels_first, require_numbers, role_of
-
     if rows.columns is not None:
         raise DataError(
             f"The model takes columns by name, and {path} has none. Give a table with {list(rows.columns)}."
@@ -351,11 +327,6 @@ def _image_chunks(
     path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int | None, image_size: int | None
 ) -> Iterator[Chunk]:
     """Decode the images of a folder or archive, sorted by path."""
-    import pandas as pd
-
-    from worstclass.data.pictures import Picture, is_picture
-    from worstclass.data.trees import FileTree
-
     if rows.image_shape is None:
         raise DataError(f"The model takes rows of a table, and {path} is a folder of images.")
     if ids:

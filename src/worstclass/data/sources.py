@@ -27,16 +27,9 @@ MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>",
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Rows that were read.
-
-    Attributes
-    ----------
-    parts : by split where the data has splits of its own, with ``"train"`` among them; else one part, ``"all"``.
-    skipped : names of damaged pictures that were left out.
-    """
+    """Parts of the user's rows: by split, with ``"train"`` among them, or one part ``"all"``."""
 
     parts: Mapping[str, Part]
-    skipped: tuple[str, ...] = ()
 
     def splits(self, *, val: float = 0.0, cal: float = 0.0, test: float = 0.2, seed: int = 0) -> Splits:
         """Return the splits: those that the data has as they are, others cut from its training rows in these shares."""
@@ -103,7 +96,7 @@ def read_source(
     if skipped:
         text = f"{len(skipped)} damaged pictures were left out: {', '.join(skipped)}"
         warnings.warn(text, WorstClassWarning, stacklevel=2)
-    return Source(parts, skipped)
+    return Source(parts)
 
 
 def read_table(path: str | Path, target: str) -> Part:

@@ -36,15 +36,10 @@ THIN_TRAINING, THIN_TEST = 2, 3
 
 #: what folders and arrays of a split are called -> what the split is for
 SPLIT_NAMES = {
-    "train": "train",
-    "training": "train",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "cal": "cal",
-    "calibration": "cal",
-    "test": "test",
-    "testing": "test",
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation"), "val"),
+    **dict.fromkeys(("cal", "calibration"), "cal"),
+    **dict.fromkeys(("test", "testing"), "test"),
 }
 
 #: the part of rows that are not split yet
