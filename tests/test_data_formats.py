@@ -533,18 +533,12 @@ def test_tiny_imagenet_is_read_from_its_folder_and_its_archive(tiny, packed):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("val_0.JPEG\tn09\t0\t0\t1\t1", "line 7 must have a picture and a class of wnids.txt"),
-        ("val_0.JPEG", "line 7 must have"),
-        ("val_99.JPEG\tn01", "line 7 names val_99.JPEG, which is not in val/images"),
-        ("../../../etc/passwd\tn01", "which is no picture in val/images"),
-    ],
+    "line", ["val_0.JPEG\tn09\t0\t0\t1\t1", "val_0.JPEG", "val_99.JPEG\tn01", "../../../etc/passwd\tn01"]
 )
-def test_bad_annotation_is_refused_with_its_line(tiny, line, message):
+def test_bad_annotation_is_refused_with_its_line(tiny, line):
     with (tiny / "val" / "val_annotations.txt").open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(DatasetError, match=message):
+    with pytest.raises(DatasetError, match=r"line 7 must have a picture in val/images and a class of wnids\.txt"):
         read_tiny_imagenet(FileTree(tiny), "test")
 
 
@@ -552,11 +546,11 @@ def test_class_without_pictures_unknown_class_and_wrong_size_are_refused(tiny):
     other = tiny / "train" / "n09" / "images"
     other.mkdir(parents=True)
     (other / "x.JPEG").write_bytes(picture_bytes(COLOUR, "JPEG"))
-    with pytest.raises(DatasetError, match=r"wnids\.txt has no class 'n09'"):
+    with pytest.raises(DatasetError, match=r"must be those of the classes in wnids\.txt"):
         read_tiny_imagenet(FileTree(tiny), "train")
     (other / "x.JPEG").rename(tiny / "train" / "n01" / "images" / "x.JPEG")
     with pytest.raises(DatasetError, match=r"x\.JPEG has the shape \(3, 2, 3\)"):
         read_tiny_imagenet(FileTree(tiny), "train")
     (tiny / "wnids.txt").write_text("n01\nn02\nn03\nn04\n")
-    with pytest.raises(DatasetError, match=r"1 class\(es\) have no training picture, as train/n04"):
+    with pytest.raises(DatasetError, match=r"must be those of the classes in wnids\.txt"):
         read_tiny_imagenet(FileTree(tiny), "train")

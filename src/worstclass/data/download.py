@@ -63,7 +63,7 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
     failures = []
     for address in addresses:
         try:
-            _fetch_part(file, address, part, progress or _silent)
+            _fetch_part(file, address, part, progress or (lambda name, done, total: None))
         except _FAILURES as error:
             failures.append(f"{address}: {_reason(error)}")
             continue
@@ -111,7 +111,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code} {error.reason}"
     return str(getattr(error, "reason", None) or error or type(error).__name__)
-
-
-def _silent(name: str, done: int, total: int | None) -> None:
-    pass

@@ -7,8 +7,7 @@ publisher's package (version 3.0.2) states.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ _ORGANS = (
 )
 
 
-@dataclass(frozen=True)
-class _Facts:
+class _Facts(NamedTuple):
     """What tells one set from the others; ``md5`` in the order of ``SIZES``, ``rows`` of train, val and test."""
 
     summary: str

@@ -46,33 +46,24 @@ def _class_ids(tree: FileTree) -> list[str]:
 
 
 def _training_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[str, int]]:
-    listed = []
-    for name in tree.names():
-        parts = name.split("/")
-        if len(parts) == 4 and parts[0] == "train" and parts[2] == "images":
-            if parts[1] not in number:
-                raise DatasetError(f"{tree.where(name)}: wnids.txt has no class {parts[1]!r}.")
-            listed.append((name, number[parts[1]]))
-    missing = set(number.values()) - {label for _, label in listed}
-    if missing:
-        first = next(class_id for class_id, label in number.items() if label in missing)
-        raise DatasetError(f"{tree.path}: {len(missing)} class(es) have no training picture, as train/{first}/images.")
+    paths = [name.split("/") for name in tree.names() if name.startswith("train/") and name.count("/") == 3]
+    listed = [("/".join(path), number.get(path[1], -1)) for path in paths if path[2] == "images"]
+    if {label for _, label in listed} != set(number.values()):
+        raise DatasetError(f"{tree.path}: the folders train/*/images must be those of the classes in wnids.txt.")
     return listed
 
 
 def _validation_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[str, int]]:
+    pictures = {name for name in tree.names() if name.startswith("val/images/")}
     listed = []
-    where = tree.where("val/val_annotations.txt")
     for position, line in enumerate(_lines(tree, "val/val_annotations.txt"), start=1):
-        fields = line.split("\t")
-        if len(fields) < 2 or fields[1] not in number:
-            raise DatasetError(f"{where}: line {position} must have a picture and a class of wnids.txt. Got {line!r}.")
-        if "/" in fields[0] or "\\" in fields[0] or fields[0].startswith("."):
-            raise DatasetError(f"{where}: line {position} names {fields[0]!r}, which is no picture in val/images.")
-        name = f"val/images/{fields[0]}"
-        if not tree.has(name):
-            raise DatasetError(f"{where}: line {position} names {fields[0]}, which is not in val/images.")
-        listed.append((name, number[fields[1]]))
+        name, class_id, *_ = (*line.split("\t"), "")
+        if class_id not in number or f"val/images/{name}" not in pictures:
+            where = tree.where("val/val_annotations.txt")
+            raise DatasetError(
+                f"{where}: line {position} must have a picture in val/images and a class of wnids.txt. Got {line!r}."
+            )
+        listed.append((f"val/images/{name}", number[class_id]))
     return listed
 
 
