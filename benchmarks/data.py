@@ -1,25 +1,22 @@
-"""What augmentation and loading cost: epochs with and without augmentation, and the first and second load of a set.
+"""What augmentation costs: epochs of training with and without it.
 
-    python benchmarks/data.py --json docs/results/data.json [--data FOLDER]
+    python benchmarks/data.py --json docs/results/data.json
 
-Augmentation: epochs over 35,000 images of 3 x 32 x 32 with the small network, without and with crop and flip in turns;
-the shortest of each are compared, since other work on the machine disturbed them least. Loading: CPU seconds of
-`load_dataset("fashion-mnist")` the first time, when the official files are read and a decoded copy is written, and the
-second time; needs --data, the folder that holds the set.
+Epochs over 35,000 images of 3 x 32 x 32 with the small network, without and with crop and flip in turns;
+the shortest of each are compared, since other work on the machine disturbed them least.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from worstclass import TorchLearner, load_dataset
+from worstclass import TorchLearner
 from worstclass.experiments.run import Provenance
 from worstclass.learners.base import Verdict
 
@@ -44,32 +41,14 @@ def augmentation() -> dict:
     return {"turns": turns, "plain": plain, "augmented": augmented, "ratio": augmented / plain}
 
 
-def loading(folder: Path) -> dict:
-    with tempfile.TemporaryDirectory() as copy:
-        root = Path(copy)
-        (root / "fashion-mnist").symlink_to((folder / "fashion-mnist").resolve())
-        seconds = []
-        for _ in range(2):
-            started = time.process_time()
-            splits = load_dataset("fashion-mnist", root)
-            seconds.append(time.process_time() - started)
-    n_rows = sum(len(part) for part in (splits.train, splits.val, splits.test))
-    return {"rows": n_rows, "first": seconds[0], "again": seconds[1], "ratio": seconds[1] / seconds[0]}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--data", type=Path, help="folder that holds fashion-mnist/")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     results: dict = {"augmentation": augmentation()}
     ratio = results["augmentation"]["ratio"]
     print(f"an epoch with crop and flip takes {ratio:.3f} times a plain one (goal: at most 1.10)")
-    if arguments.data is not None:
-        results["loading"] = loading(arguments.data)
-        rows, first, again = (results["loading"][name] for name in ("rows", "first", "again"))
-        print(f"loading {rows:,} Fashion-MNIST images: {first:.2f} s of CPU, and again {again:.2f} s (goal: below 1)")
     results["provenance"] = Provenance.collect().model_dump()
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")

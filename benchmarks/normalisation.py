@@ -19,8 +19,7 @@ import numpy as np
 import torch
 
 from worstclass import TorchLearner, load_dataset
-from worstclass.data.splits import Part
-from worstclass.data.stratified import cut
+from worstclass.data.splits import Part, cut
 from worstclass.ensembles.networks import NetworkClassifier
 from worstclass.experiments.run import Provenance
 from worstclass.metrics import class_report

@@ -127,19 +127,6 @@ def test_training_rows_do_not_depend_on_the_number_of_test_rows_nor_the_reverse(
     assert imbalanced[0] == imbalanced[1]
 
 
-@pytest.mark.parametrize("load", [artificial_balanced, artificial_imbalanced])
-def test_sample_scaling_stretches_each_sample_to_the_unit_square_in_two_decimals(load):
-    small = {"n_test": 50} if load is artificial_balanced else {"n_min": 10, "n_test_min": 5}
-    scaled, known = load(scaling="sample", **small), load(scaling="known", **small)
-    for part, raw in ((scaled.train, known.train), (scaled.test, known.test)):
-        assert part.X.min(axis=0).tolist() == [0, 0]
-        assert part.X.max(axis=0).tolist() == [1, 1]
-        assert part.X.astype(float) * 100 == pytest.approx(np.round(part.X.astype(float) * 100), abs=1e-4)
-        stretched = (raw.X - raw.X.min(axis=0)) / (raw.X.max(axis=0) - raw.X.min(axis=0))
-        assert np.abs(part.X - stretched).max() <= 0.005 + 1e-5  # the same draw, rounded
-        assert part.y.tolist() == raw.y.tolist()
-
-
 @pytest.mark.parametrize("count", [0, -5, 2.0, "10", True, None])
 def test_counts_must_be_positive_whole_numbers(count):
     with pytest.raises(ParameterError, match="'n_train' parameter of artificial-balanced must be a positive whole"):
@@ -152,17 +139,12 @@ def test_counts_may_be_numpy_integers():
     assert len(artificial_balanced(n_train=np.int64(3), n_test=np.int32(2)).train) == 15
 
 
-def test_unknown_scaling_is_refused_with_a_suggestion():
-    with pytest.raises(UnknownNameError, match=r"\['known', 'sample'\].*Did you mean 'sample'\?"):
-        artificial_balanced(n_test=1, scaling="samples")
-
-
 # --- by name
 
 
 def test_load_dataset_passes_seed_and_options_on():
-    named = load_dataset("artificial-balanced", seed=5, n_train=3, n_test=4, scaling="sample")
-    direct = artificial_balanced(5, n_train=3, n_test=4, scaling="sample")
+    named = load_dataset("artificial-balanced", seed=5, n_train=3, n_test=4)
+    direct = artificial_balanced(5, n_train=3, n_test=4)
     assert named.train.X.tolist() == direct.train.X.tolist()
     assert named.test.X.tolist() == direct.test.X.tolist()
 
@@ -192,7 +174,6 @@ def test_unknown_name_is_refused_with_a_suggestion():
     ("name", "option", "near"),
     [
         ("artificial-balanced", "n_trian", "n_train"),
-        ("artificial-balanced", "scalling", "scaling"),
         ("artificial-imbalanced", "nmin", "n_min"),
     ],
 )
@@ -202,5 +183,5 @@ def test_unknown_option_is_refused_with_a_suggestion(name, option, near):
 
 
 def test_option_of_the_other_data_set_is_unknown():
-    with pytest.raises(UnknownOptionError, match=r"Its options are \['n_train', 'n_test', 'scaling'\]"):
+    with pytest.raises(UnknownOptionError, match=r"Its options are \['n_train', 'n_test'\]"):
         load_dataset("artificial-balanced", n_min=10)

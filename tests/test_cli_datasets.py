@@ -22,7 +22,6 @@ from worstclass.data.registry import DATASETS
 
 @pytest.fixture(autouse=True)
 def root(tmp_path, monkeypatch):
-    monkeypatch.setenv("WORSTCLASS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("WORSTCLASS_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path / "data"

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from worstclass.data.official import rows_by_split
 from worstclass.data.registry import DATASETS, load_dataset
-from worstclass.data.stratified import allot, cut, generator, profile_counts, share_of, thin
+from worstclass.data.splits import allot, cut, cut_parts, generator, profile_counts, share_of, thin
 from worstclass.exceptions import DataError, ParameterError, UnknownNameError
 
 relaxed = settings(deadline=None)
@@ -30,7 +29,7 @@ def unbalanced(n_rows: int, n_classes: int) -> np.ndarray:
 
 
 def sizes(splits) -> dict[str, int]:
-    return {name: len(rows.index) for name, rows in splits.items() if rows.index is not None}
+    return {name: len(index) for name, index in splits.items()}
 
 
 # --- counts of the appendix
@@ -47,36 +46,34 @@ def sizes(splits) -> dict[str, int]:
     ],
 )
 def test_seven_to_three_of_the_official_training_rows(train, expected):
-    splits = rows_by_split({"train": train, "test": np.zeros(1, np.int64)}, seed=0, val=0.3)
+    splits = cut_parts(train, seed=0, val=0.3)
     assert sizes(splits) == expected
-    assert splits["test"].index is None  # the official test rows, all of them
     n_classes = train.max() + 1
-    whole, kept = (np.bincount(labels, minlength=n_classes) for labels in (train, train[splits["train"].index]))
+    whole, kept = (np.bincount(labels, minlength=n_classes) for labels in (train, train[splits["train"]]))
     assert np.abs(kept - 0.7 * whole).max() < 1
 
 
 def test_official_parts_stay_as_they_are_for_tissuemnist():
-    labels = {"train": unbalanced(165_466, 8), "val": unbalanced(23_640, 8), "test": unbalanced(47_280, 8)}
-    assert sizes(rows_by_split(labels, seed=0)) == {}
+    assert sizes(cut_parts(unbalanced(1000, 8), seed=0)) == {"train": 1000}
     assert DATASETS["tissuemnist"].rows == {"train": 165_466, "val": 23_640, "test": 47_280}
 
 
-def imbalanced(n_classes: int, seed: int = 0, **options):
-    labels = {"train": balanced(50_000, n_classes), "test": balanced(10_000, n_classes)}
-    values = {"rho": 10, "profile": "exponential", **options}
-
-    def thinning(part, found):
-        return thin(found, n_classes, generator(seed, 2 if part == "train" else 3), **values)
-
-    return labels, rows_by_split(labels, seed=seed, val=0.3, thinning=thinning)
+def imbalanced(n_classes: int, seed: int = 0):
+    """Labels of the rows that are left of the training rows, split, and of the test rows."""
+    kept = {
+        part: thin(labels, n_classes, generator(seed, use), rho=10, profile="exponential")
+        for part, labels, use in (("train", balanced(50_000, n_classes), 2), ("test", balanced(10_000, n_classes), 3))
+    }
+    train = balanced(50_000, n_classes)[kept["train"]]
+    splits = {name: train[index] for name, index in cut_parts(train, seed=seed, val=0.3).items()}
+    return {**splits, "test": balanced(10_000, n_classes)[kept["test"]]}, kept
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_imbalanced_cifar10_has_the_paper_s_rows_and_350_of_the_smallest_class(seed):
-    labels, splits = imbalanced(10, seed)
+    splits, _ = imbalanced(10, seed)
     assert sizes(splits) == {"train": 14_301, "val": 6_130, "test": 4_084}
-    train, val = (np.bincount(labels["train"][splits[name].index]) for name in ("train", "val"))
-    test = np.bincount(labels["test"][splits["test"].index])
+    train, val, test = (np.bincount(splits[name]) for name in ("train", "val", "test"))
     assert (train + val).tolist() == [5000, 3871, 2997, 2320, 1796, 1391, 1077, 834, 645, 500]
     assert test.tolist() == [1000, 774, 599, 464, 359, 278, 215, 166, 129, 100]
     assert train[0] == 3500
@@ -84,9 +81,9 @@ def test_imbalanced_cifar10_has_the_paper_s_rows_and_350_of_the_smallest_class(s
 
 
 def test_imbalanced_cifar100_ends_at_a_tenth():
-    labels, splits = imbalanced(100)
+    splits, _ = imbalanced(100)
     assert sizes(splits) == DATASETS["imbalanced-cifar100"].rows
-    test = np.bincount(labels["test"][splits["test"].index])
+    test = np.bincount(splits["test"])
     assert (test[0], test[99]) == (100, 10)
 
 
@@ -105,37 +102,27 @@ def test_facts_say_what_the_appendix_says():
 
 
 @relaxed
-@given(st.integers(1, 300), st.integers(1, 8), st.integers(0, 5), st.sampled_from([0.0, 0.1, 0.25]), st.booleans())
-def test_no_row_is_in_two_splits_and_none_is_lost(n_rows, n_classes, seed, cal, thinned):
-    labels = {"train": np.arange(n_rows) % n_classes, "test": np.arange(50) % n_classes}
-    thinning = (
-        (lambda part, found: thin(found, n_classes, generator(seed, 2), rho=3, profile="step")) if thinned else None
-    )
-    splits = rows_by_split(labels, seed=seed, val=0.3, cal=cal, thinning=thinning)
-    from_train = [rows.index for rows in splits.values() if rows.part == "train"]
-    together = np.concatenate(from_train)
-    assert len(set(together.tolist())) == len(together)
-    if not thinned:
-        assert sorted(together.tolist()) == list(range(n_rows))
-    assert all(np.array_equal(index, np.sort(index)) for index in from_train)
+@given(st.integers(1, 300), st.integers(1, 8), st.integers(0, 5), st.sampled_from([0.0, 0.1, 0.25]))
+def test_no_row_is_in_two_splits_and_none_is_lost(n_rows, n_classes, seed, cal):
+    splits = cut_parts(np.arange(n_rows) % n_classes, seed=seed, val=0.3, cal=cal)
+    assert sorted(np.concatenate(list(splits.values())).tolist()) == list(range(n_rows))
+    assert all(np.array_equal(index, np.sort(index)) for index in splits.values())
 
 
 def test_calibration_rows_come_from_training_and_leave_validation_alone():
-    labels = {"train": balanced(50_000, 10), "test": balanced(10_000, 10)}
-    plain = rows_by_split(labels, seed=4, val=0.3)
-    with_cal = rows_by_split(labels, seed=4, val=0.3, cal=0.2)
+    labels = balanced(50_000, 10)
+    plain, with_cal = cut_parts(labels, seed=4, val=0.3), cut_parts(labels, seed=4, val=0.3, cal=0.2)
     assert sizes(with_cal) == {"train": 28_000, "val": 15_000, "cal": 7_000}
-    assert np.array_equal(plain["val"].index, with_cal["val"].index)
-    assert set(with_cal["cal"].index) | set(with_cal["train"].index) == set(plain["train"].index)
-    assert np.bincount(labels["train"][with_cal["cal"].index]).tolist() == [700] * 10
+    assert np.array_equal(plain["val"], with_cal["val"])
+    assert set(with_cal["cal"]) | set(with_cal["train"]) == set(plain["train"])
+    assert np.bincount(labels[with_cal["cal"]]).tolist() == [700] * 10
 
 
 def test_seed_fixes_the_draw_and_another_seed_makes_another():
-    labels = {"train": balanced(1000, 10), "test": balanced(10, 10)}
-    first, again, other = (rows_by_split(labels, seed=seed, val=0.3)["val"].index for seed in (0, 0, 1))
+    first, again, other = (cut_parts(balanced(1000, 10), seed=seed, val=0.3)["val"] for seed in (0, 0, 1))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
-    one, another = (imbalanced(10, seed)[1]["test"].index for seed in (0, 1))
+    one, another = (imbalanced(10, seed)[1]["test"] for seed in (0, 1))
     assert not np.array_equal(one, another)
 
 

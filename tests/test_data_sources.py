@@ -1,9 +1,8 @@
-"""The user's own data: image folders, npz and npy, tables, Hugging Face data sets; memory; refusals."""
+"""The user's own data: image folders, npz and npy, tables, Hugging Face data sets; refusals."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections import Counter
 from types import SimpleNamespace
@@ -13,20 +12,14 @@ import pandas as pd
 import pytest
 from official_files import distinct_images, picture_bytes, zip_of
 from PIL import Image
-from worstclass.cli.sources import first_part, is_named, load_parts, load_splits
 
-from worstclass.data.disk import copy_rows, new_array
+from worstclass.cli.data import draw_rows, is_named, load_parts, load_splits
+from worstclass.cli.errors import ConflictingOptions, MissingOption
+from worstclass.cli.options import DataOptions, SplitOptions
 from worstclass.data.hugging_face import from_hugging_face
 from worstclass.data.sources import read_source
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import DataError, DatasetError, ParameterError, UnknownNameError, WorstClassWarning
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("WORSTCLASS_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
 
 LEVELS = {"cat": 40, "dog": 120, "owl": 200}
 
@@ -158,7 +151,6 @@ def test_damaged_pictures_are_reported_by_name(damaged):
 def test_damaged_pictures_are_left_out_on_request_with_a_warning(damaged):
     with pytest.warns(WorstClassWarning, match=r"2 damaged pictures were left out: .*cat/001\.png, .*dog/001\.png"):
         source = read_source(damaged, skip_corrupt=True)
-    assert source.skipped == (str(damaged / "cat" / "001.png"), str(damaged / "dog" / "001.png"))
     part = source.parts["all"]
     assert part.y.tolist() == ["cat", "dog", "dog"]
     assert levels_agree(part)  # labels did not slip
@@ -258,8 +250,8 @@ MALFORMED = [
     ({"X": X, "y": np.array([1j] * 10)}, "must hold numbers or text"),
     ({"X": np.array(["a"] * 10)[:, None], "y": Y}, "must be rows of numbers"),
     ({"X": np.arange(10), "y": Y}, "must be rows of numbers"),
-    ({"X": np.array([{}] * 10, dtype=object), "y": Y}, "array of objects"),
-    ({"X": X, "y": np.array([{}] * 10, dtype=object)}, "array of objects"),
+    ({"X": np.array([{}] * 10, dtype=object), "y": Y}, "arrays of objects are refused"),
+    ({"X": X, "y": np.array([{}] * 10, dtype=object)}, "arrays of objects are refused"),
 ]
 # not a folder of arrays; names that some disks do not tell apart
 NPZ_ONLY = ({"a", "b"}, {"X", "x", "y"})
@@ -276,7 +268,7 @@ def test_malformed_npz_is_refused(tmp_path, arrays, message):
 def test_malformed_folder_of_npy_is_refused(tmp_path, arrays, message):
     for name, array in arrays.items():
         np.save(tmp_path / f"{name}.npy", array)
-    with pytest.raises(DatasetError, match=message.replace("array of objects", "arrays of objects are refused")):
+    with pytest.raises(DatasetError, match=message):
         read_source(tmp_path)
 
 
@@ -336,63 +328,6 @@ def test_what_is_of_no_known_kind_is_refused(tmp_path):
         read_source(tmp_path / "a.xlsx")
     with pytest.raises(DatasetError, match="no file or folder"):
         read_source(tmp_path / "nowhere")
-
-
-# --- memory
-
-
-def test_large_array_lies_on_disk_and_its_file_is_gone_with_it(cache):
-    array = new_array((100, 10), np.uint8, memory_bytes=999)
-    assert isinstance(array, np.memmap)
-    assert not isinstance(new_array((100, 10), np.uint8, memory_bytes=1000), np.memmap)
-    array[:] = np.arange(10, dtype=np.uint8)
-    rows = copy_rows(array, np.array([5, 1]), memory_bytes=5)
-    assert isinstance(rows, np.memmap)
-    assert rows.tolist() == [list(range(10))] * 2
-    del array, rows
-    assert list(cache.glob("*")) == []
-
-
-def test_array_is_in_memory_where_the_disk_cannot_be_used(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("WORSTCLASS_CACHE", str(tmp_path / "file" / "x"))
-    assert not isinstance(new_array((100,), np.uint8, memory_bytes=1), np.memmap)
-
-
-def test_image_folder_and_its_splits_go_to_disk_beyond_the_limit(tmp_path):
-    write_pictures(tmp_path / "pets", {"cat": 20, "dog": 20})
-    source = read_source(tmp_path / "pets", memory_bytes=1000)
-    splits = source.splits(test=0.25)
-    assert isinstance(source.parts["all"].X, np.memmap)
-    assert isinstance(splits.train.X, np.memmap)
-    assert levels_agree(splits.train)
-    assert levels_agree(splits.test)
-
-
-LIMITED = """
-import resource, sys
-import numpy as np
-from worstclass.data.sources import read_source
-import PIL.PngImagePlugin
-folder, limit = sys.argv[1], int(sys.argv[2])
-used = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) * 1024
-resource.setrlimit(resource.RLIMIT_DATA, (used + (24 << 20), used + (24 << 20)))
-splits = read_source(folder, memory_bytes=limit).splits(val=0.2, test=0.2)
-batch = splits.train.X[np.arange(0, len(splits.train), 7)]
-print(sum(part.X.nbytes for part in (splits.train, splits.val, splits.test)), batch.shape[0], int(batch.max()))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
-def test_set_larger_than_memory_is_read_and_split_within_a_limit(tmp_path):
-    """48 MB of images, with 24 MB for all that the program may allocate."""
-    write_pictures(tmp_path / "pets", {"cat": 20, "dog": 20}, shape=(640, 640, 3))
-    run = [sys.executable, "-c", LIMITED, str(tmp_path / "pets")]
-    done = subprocess.run([*run, "1000000"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [str(40 * 3 * 640 * 640), "4", "120"]
-    too_much = subprocess.run([*run, str(1 << 40)], capture_output=True, text=True, check=False)
-    assert "MemoryError" in too_much.stderr  # the limit bites where images are held in memory
 
 
 # --- Hugging Face
@@ -527,27 +462,27 @@ def test_names_paths_and_neither(tmp_path, monkeypatch):
 
 def test_command_line_reads_folders_and_files(tmp_path):
     write_pictures(tmp_path / "pets", {"cat": 10, "dog": 10})
-    splits = load_splits(str(tmp_path / "pets"), None, val=0.1, test=0.2, seed=0, image_size=4, owner="fit")
+    pets = str(tmp_path / "pets")
+    splits = load_splits(SplitOptions(pets, image_size=4, val_share=0.1), seed=0)
     assert splits.train.X.shape == (14, 3, 4, 4)
-    of_pets = load_parts(str(tmp_path / "pets"), None, np.array(["cat", "dog"]), seed=0, owner="evaluate")
+    of_pets = load_parts(DataOptions(pets), np.array(["cat", "dog"]), seed=0)
     assert {name: len(part) for name, part in of_pets.items()} == {"all": 20}
-    assert first_part(of_pets, ("test", "all"), "pets") == ("all", of_pets["all"])
-    with pytest.raises(DatasetError, match=r"'pets' has no part for this: wanted is cal or test, there are \['all'\]"):
-        first_part(of_pets, ("cal", "test"), "pets")
-    with pytest.raises(ParameterError, match="'--target' parameter of evaluate"):
-        load_parts("some.csv", None, np.array([0, 1]), seed=0, owner="evaluate")
+    rows = draw_rows(of_pets, ("test", "all"), pets, None, seed=0)
+    assert (rows.name, rows.part) == ("all", of_pets["all"])
+    with pytest.raises(DatasetError, match=r"has no cal or test part. Its parts are \['all'\]"):
+        draw_rows(of_pets, ("cal", "test"), pets, None, seed=0)
+    with pytest.raises(MissingOption, match="--target"):
+        load_parts(DataOptions("some.csv"), np.array([0, 1]), seed=0)
 
 
 def test_named_data_have_names_for_labels_unless_the_model_has_numbers():
-    named = load_splits("iris", None, val=None, test=0.2, seed=0, owner="fit")
+    named = load_splits(SplitOptions("iris"), seed=0)
     assert set(named.train.y) == {"setosa", "versicolor", "virginica"}
     assert len(named.train) == 90
     for labels in (named.train.y, np.array([0, 1, 2])):
-        parts = load_parts("iris", None, np.unique(labels), seed=0, owner="evaluate")
+        parts = load_parts(DataOptions("iris"), np.unique(labels), seed=0)
         assert set(parts["test"].y) == set(labels)
     for option in ({"image_size": 4}, {"target": "species"}):
         name = f"--{next(iter(option)).replace('_', '-')}"
-        with pytest.raises(
-            ParameterError, match=f"'{name}' parameter of fit must be left out for 'iris', a named data"
-        ):
-            load_splits("iris", **{"target": None, "val": None, **option}, test=0.2, seed=0, owner="fit")
+        with pytest.raises(ConflictingOptions, match=f"{name}.*'iris' is a named data set"):
+            load_splits(SplitOptions("iris", **option), seed=0)

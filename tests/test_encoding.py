@@ -94,7 +94,7 @@ def test_an_array_may_follow_a_data_frame():
     [
         (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}), "'a' holds dates or times"),
         (pd.DataFrame({"a": [[1, 2]]}), "'a' must hold numbers or text"),
-        (pd.DataFrame({"a": []}), "at least one row"),
+        (pd.DataFrame({"a": []}), "minimum of 1 is required"),
         (np.zeros(3), "Reshape your data"),
         (np.zeros((2, 2)) + 1j, "Complex"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from worstclass.data.tables import read_table
+from worstclass.data.sources import read_table
 from worstclass.exceptions import DatasetError, UnknownNameError
 
 

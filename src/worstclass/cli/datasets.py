@@ -47,7 +47,7 @@ def list_datasets(context: typer.Context, root: Root = None) -> None:
     rows = []
     for dataset in DATASETS.values():
         found = None if dataset.built_in else locate(dataset, root)
-        where = "built in" if dataset.built_in else "-" if found is None else str(found.tree.path)
+        where = "built in" if dataset.built_in else "-" if found is None else str(found.path)
         rows.append((dataset.name, str(dataset.n_classes), _counts(dataset), where))
     say_table(("name", "classes", "train / val / test", "where"), rows, left=(0, 3))
     say(f"\nfiles are looked for in {data_root(root)}; get those of a set with: worstclass datasets get NAME")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -94,7 +93,8 @@ class RandomCrop(Augmentation):
     def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         """Return a window of each padded image."""
         n, *shape = batch.shape
-        corners = _draw_integers(2 * self.padding + 1, (2, n), generator).to(batch.device)
+        corners = torch.randint(2 * self.padding + 1, (2, n), generator=generator, device=generator.device)
+        corners = corners.to(batch.device)
         padded = torch.nn.functional.pad(batch, (self.padding,) * 4)
         # A view with a window at every place of memory; those that start at a corner of an image are selected
         of_image, of_channel, of_row, of_pixel = padded.stride()
@@ -104,27 +104,8 @@ class RandomCrop(Augmentation):
         return _select(windows, starts, channels_last=_is_channels_last(batch))
 
 
-class _Flip(Augmentation):
-    """Mirror each image with probability p."""
-
-    p: float
-    axis: ClassVar[int]
-
-    def __post_init__(self) -> None:
-        if not is_number(self.p) or not 0 <= self.p <= 1:
-            raise ParameterError("p", type(self).__name__, allowed="a probability in [0, 1]", got=self.p)
-
-    def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
-        """Return each image or its mirror image."""
-        n = len(batch)
-        mirrored = torch.rand(n, generator=generator, device=generator.device) < self.p
-        both = torch.cat([batch, batch.flip(self.axis)])
-        chosen = (torch.arange(n, device=mirrored.device) + n * mirrored).to(batch.device)
-        return _select(both, chosen, channels_last=_is_channels_last(batch))
-
-
 @dataclass(frozen=True)
-class HorizontalFlip(_Flip):
+class HorizontalFlip(Augmentation):
     """Mirror each image left to right with probability p.
 
     Examples
@@ -135,59 +116,18 @@ class HorizontalFlip(_Flip):
     """
 
     p: float = 0.5
-    axis: ClassVar[int] = 3
-
-
-@dataclass(frozen=True)
-class VerticalFlip(_Flip):
-    """Mirror each image top to bottom with probability p, for images without an upright: cells, tissue, the sky.
-
-    Examples
-    --------
-    >>> image = torch.tensor([[[[1, 2], [3, 4]]]], dtype=torch.uint8)
-    >>> VerticalFlip(p=1.0)(image, torch.Generator()).tolist()
-    [[[[3, 4], [1, 2]]]]
-    """
-
-    p: float = 0.5
-    axis: ClassVar[int] = 2
-
-
-@dataclass(frozen=True)
-class Cutout(Augmentation):
-    """Set a square of each image to 0, all channels of it.
-
-    T. DeVries, G. W. Taylor: "Improved Regularization of Convolutional Neural Networks with Cutout", 2017. The centre
-    is any pixel with equal chance, so that a part of the square may lie outside the image.
-
-    Parameters
-    ----------
-    size : pixels a side of the square. For an even size the centre is the pixel below and to the right of the middle.
-
-    Examples
-    --------
-    >>> image = torch.ones(1, 1, 3, 3, dtype=torch.uint8)
-    >>> int(Cutout(size=1)(image, torch.Generator().manual_seed(0)).sum())
-    8
-    """
-
-    size: int = 8
 
     def __post_init__(self) -> None:
-        check_count(self.size, "size", "Cutout")
+        if not is_number(self.p) or not 0 <= self.p <= 1:
+            raise ParameterError("p", "HorizontalFlip", allowed="a probability in [0, 1]", got=self.p)
 
     def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the images, each with its square."""
-        n, _, height, width = batch.shape
-        rows = self._within(height, n, generator).to(batch.device)
-        columns = self._within(width, n, generator).to(batch.device)
-        return batch.clone().masked_fill_(rows[:, None, :, None] & columns[:, None, None, :], 0)
-
-    def _within(self, length: int, n: int, generator: torch.Generator) -> Tensor:
-        """Return for n squares which positions of one axis they cover, shape (n, length)."""
-        first = _draw_integers(length, (n, 1), generator) - self.size // 2
-        position = torch.arange(length, device=generator.device)
-        return (first <= position) & (position < first + self.size)
+        """Return each image or its mirror image."""
+        n = len(batch)
+        mirrored = torch.rand(n, generator=generator, device=generator.device) < self.p
+        both = torch.cat([batch, batch.flip(3)])
+        chosen = (torch.arange(n, device=mirrored.device) + n * mirrored).to(batch.device)
+        return _select(both, chosen, channels_last=_is_channels_last(batch))
 
 
 #: name -> what it stands for; ``"crop-flip"`` is what the paper trains with on CIFAR
@@ -214,11 +154,6 @@ def build_augmentation(name: str) -> Augmentation:
     """
     check_choice(name, "augmentation", "TorchLearner", AUGMENTATIONS)
     return AUGMENTATIONS[name]()
-
-
-def _draw_integers(n_values: int, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """Draw from 0 to ``n_values - 1``, on the generator's device."""
-    return torch.randint(n_values, shape, generator=generator, device=generator.device)
 
 
 def _is_channels_last(batch: Tensor) -> bool:

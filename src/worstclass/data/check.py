@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from worstclass._typing import IntArray
-from worstclass.data.facts import DataFile, Download, NamedDataset
-from worstclass.data.locate import Found, find, present_name
+from worstclass.data.facts import DataFile, NamedDataset
+from worstclass.data.locate import find, present_name
 from worstclass.data.registry import named_dataset
-from worstclass.data.trees import FolderTree, unpacked
+from worstclass.data.trees import FileTree, unpacked
 from worstclass.exceptions import DatasetError
 
 OFFICIAL = "official file"
@@ -69,15 +69,15 @@ def check_dataset(name: str, root: str | Path | None = None, **variant: Any) -> 
     if dataset.built_in:
         counts = _built_in_counts(dataset)
         return DatasetCheck(dataset, (), counts, tuple(_count_problems(dataset, counts)))
-    found = find(dataset, root)
-    files = tuple(_checked_files(found))
+    tree = find(dataset, root)
+    files = tuple(_checked_files(dataset, tree))
     problems = [
         f"{file.path} has another checksum than the official one." for file in files if file.verdict == DIFFERENT
     ]
     counts = {}
     for part in dataset.counts:
         try:
-            counts[part] = _class_counts(found, part)
+            counts[part] = np.bincount(dataset.read_part(tree, part).y, minlength=dataset.n_classes)
         except DatasetError as error:
             problems.append(str(error))
     return DatasetCheck(dataset, files, counts, (*problems, *_count_problems(dataset, counts)))
@@ -89,63 +89,43 @@ def file_md5(path: Path) -> str:
         return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
-def _checked_files(found: Found) -> Iterator[FileCheck]:
-    if not isinstance(found.tree, FolderTree):
-        yield _checked_archive(found)
+def _checked_files(dataset: NamedDataset, tree: FileTree) -> Iterator[FileCheck]:
+    if not tree.is_folder:
+        yield FileCheck(tree.path.name, str(tree.path), _archive_verdict(dataset, tree))
         return
-    for file in found.dataset.files:
-        name = present_name(found.tree, file.name)
+    for file in dataset.files:
+        name = present_name(tree, file.name)
         if name is not None:
-            yield FileCheck(name, found.tree.where(name), _verdict(found, file, name))
+            yield FileCheck(name, tree.where(name), _verdict(tree, file, name))
 
 
-def _checked_archive(found: Found) -> FileCheck:
-    (download,) = [file for file in found.dataset.downloads if file.name == found.tree.path.name]
-    return FileCheck(download.name, str(found.tree.path), _archive_verdict(found, download))
-
-
-def _archive_verdict(found: Found, download: Download) -> str:
-    if download.md5 is None:
-        return UNKNOWN
-    if file_md5(found.tree.path) == download.md5:
-        return OFFICIAL
+def _archive_verdict(dataset: NamedDataset, tree: FileTree) -> str:
+    (download,) = [file for file in dataset.downloads if file.name == tree.path.name]
+    if download.md5 is None or file_md5(tree.path) == download.md5:
+        return UNKNOWN if download.md5 is None else OFFICIAL
     try:
-        named = [(file, present_name(found.tree, file.name)) for file in found.dataset.files]
-        verdicts = {DIFFERENT if name is None else _verdict(found, file, name) for file, name in named}
+        named = [(file, present_name(tree, file.name)) for file in dataset.files]
+        verdicts = {DIFFERENT if name is None else _verdict(tree, file, name) for file, name in named}
     except DatasetError:  # no archive, or a damaged one
         return DIFFERENT
     return SAME_CONTENT if verdicts <= {OFFICIAL, SAME_CONTENT} else DIFFERENT
 
 
-def _verdict(found: Found, file: DataFile, name: str) -> str:
+def _verdict(tree: FileTree, file: DataFile, name: str) -> str:
     if file.md5 is None and file.content_md5 is None:
         return UNKNOWN
-    if file.content_md5 is None and isinstance(found.tree, FolderTree):  # it may be too large for memory
-        return OFFICIAL if file_md5(found.tree.path / name) == file.md5 else DIFFERENT
-    raw = found.tree.read(name)
+    raw = tree.read(name)
     if _md5(raw) == file.md5:
         return OFFICIAL
-    return SAME_CONTENT if _content_md5(found, name, raw) == file.content_md5 else DIFFERENT
-
-
-def _content_md5(found: Found, name: str, raw: bytes) -> str:
-    """Return the checksum of what is in a file; of a damaged one, that of nothing."""
-    content = found.dataset.content
     try:
-        plain = unpacked(raw, found.tree.where(name))
-        return _md5(plain if content is None else content(plain))
-    except DatasetError:
-        return _md5(b"")
+        content = unpacked(raw, tree.where(name))
+    except DatasetError:  # a damaged file
+        return DIFFERENT
+    return SAME_CONTENT if _md5(content) == file.content_md5 else DIFFERENT
 
 
 def _md5(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
-
-
-def _class_counts(found: Found, part: str) -> IntArray:
-    read = found.dataset.read
-    assert read is not None, "a set with files has a reader"
-    return np.bincount(read(found.tree, part).labels, minlength=found.dataset.n_classes)
 
 
 def _built_in_counts(dataset: NamedDataset) -> dict[str, IntArray]:

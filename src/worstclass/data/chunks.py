@@ -1,21 +1,35 @@
-"""Rows without labels, read from a file in chunks: memory does not grow with the file."""
+"""Rows without labels, read from a file in chunks; every column has the type that it had in training."""
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from worstclass._typing import IntArray
-from worstclass.exceptions import DataError, DatasetError
+import numpy as np
+import pandas as pd
 
-if TYPE_CHECKING:
-    import pandas as pd
+from worstclass._typing import BoolArray, IntArray
+from worstclass.data.arrays import ROWS, Arrays, channels_first, is_npy_folder, require_numbers, role_of
+from worstclass.data.pictures import Picture, is_picture
+from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES
+from worstclass.data.trees import FileTree, is_archive
+from worstclass.exceptions import DataError, DatasetError, UnknownNameError
 
 #: rows of a chunk where nothing else is asked for, and the bytes that a chunk of arrays or images may have
 CHUNK_ROWS, CHUNK_BYTES = 10_000, 64 << 20
+
+#: rows at the top of a CSV file that tell numbers from text, where the model does not
+HEAD_ROWS = 1_000
+
+#: the column with the paths of images
+FILE = "file"
 
 #: of each column: "number", "text", or None for what may come as either
 Kinds = Mapping[str, str | None]
@@ -124,24 +138,15 @@ def iter_chunks(
     [3.0, 5.0] ['x1', 'x3'] {2: "column 'size' holds 'wide', which is not a finite number"}
     """
     path = Path(path)
+    suffix = path.suffix.lower()
     if not path.exists():
         raise DatasetError(f"There is no file or folder {path}.")
-    from worstclass.data.arrays import is_npy_folder
-    from worstclass.data.tables import PARQUET_SUFFIXES
-    from worstclass.data.trees import is_archive
-
-    suffix = path.suffix.lower()
-    if suffix == ".csv" or suffix in PARQUET_SUFFIXES:
-        from worstclass.data.table_chunks import csv_chunks, parquet_chunks
-
-        read = csv_chunks if suffix == ".csv" else parquet_chunks
-        return read(path, rows, ids, chunk_rows or CHUNK_ROWS)
-    from worstclass.data.array_chunks import array_chunks, image_chunks
-
-    if suffix == ".npz" or (path.is_dir() and is_npy_folder(path)):
-        return array_chunks(path, rows, ids, chunk_rows)
+    if suffix in TABLE_SUFFIXES:
+        return _table_chunks(path, rows, ids, chunk_rows or CHUNK_ROWS)
+    if is_npy_folder(path) if path.is_dir() else suffix == ARRAY_SUFFIX:
+        return _array_chunks(path, rows, ids, chunk_rows)
     if path.is_dir() or is_archive(path.name):
-        return image_chunks(path, rows, ids, chunk_rows, image_size)
+        return _image_chunks(path, rows, ids, chunk_rows, image_size)
     raise DatasetError(
         f"{path} cannot be read: give a CSV, Parquet or npz file, a folder with X.npy, or a folder of images."
     )
@@ -154,20 +159,209 @@ def columns_by_name(X: Any, names: Sequence[str] | None) -> Any:
     """
     if names is None or not hasattr(X, "columns"):
         return X
-    require_columns(X.columns, names, "The table")
+    missing = [name for name in names if name not in X.columns]
+    if missing:
+        raise DataError(
+            f"The table lacks {len(missing)} of the {len(names)} columns that the model was trained on: {missing}. "
+            f"It has {list(X.columns)}."
+        )
     return X[list(names)]
 
 
-def require_columns(there: Sequence[Any], wanted: Sequence[Any], who: str) -> None:
-    """Refuse a table that lacks columns of training."""
-    missing = [name for name in wanted if name not in set(there)]
-    if missing:
+def _table_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[Chunk]:
+    """Give columns their types, and set the rows apart in which that is not possible."""
+    read = _csv_blocks if path.suffix.lower() == ".csv" else _parquet_blocks
+    start = 1
+    for table, kept, kinds, bad, done in read(path, rows, ids, chunk_rows):
+        wrong = np.isin(np.arange(len(table)), list(bad))
+        typed = {}
+        for name in table.columns:
+            typed[name], strange, why = _typed(table[name], kinds.get(name))
+            for place in np.flatnonzero(strange & ~wrong).tolist():
+                bad[place] = f"column {name!r} holds {table[name].iloc[place]!r}, {why}"
+            wrong |= strange
+        X: Any = pd.DataFrame(typed, columns=table.columns)[~wrong]
+        X = X.astype({name: "category" for name in X.columns if X[name].dtype == object})
+        yield Chunk(
+            X if rows.columns is not None else X.to_numpy(),
+            start + np.flatnonzero(~wrong),
+            kept[~wrong].reset_index(drop=True),
+            {start + place: why for place, why in sorted(bad.items())},
+            kept[wrong].reset_index(drop=True),
+            done,
+        )
+        start += len(table)
+
+
+#: the columns of the model, the columns carried over, what the former hold, bad rows by place, share of the file read
+_Block = tuple[pd.DataFrame, pd.DataFrame, Kinds, dict[int, str], float]
+
+
+def _csv_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Block]:
+    """Read every cell as text."""
+    try:
+        header = pd.read_csv(path, nrows=0, index_col=False).columns.tolist()  # names as in the training rows
+        columns = _columns(header, rows, ids, path)
+        with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as text:
+            lines: Iterator[list[str]] = (line for line in csv.reader(text) if line)
+            next(lines)
+            head = list(itertools.islice(lines, HEAD_ROWS))
+            kinds = rows.kinds or _guess_kinds(header, columns, head if rows.columns is not None else [])
+            lines = itertools.chain(head, lines)
+            while block := list(itertools.islice(lines, chunk_rows)):
+                bad = {
+                    place: f"it has {len(line)} fields, and the first line names {len(header)}"
+                    for place, line in enumerate(block)
+                    if len(line) != len(header)
+                }
+                padded = [(line + [""] * len(header))[: len(header)] for line in block]
+                table = pd.DataFrame(padded, columns=header, dtype=object)
+                for name in [name for name in columns if kinds[name] is None]:
+                    table[name] = table[name].map(_open)
+                yield table[columns], table[list(ids)], kinds, bad, raw.tell() / path.stat().st_size
+    except pd.errors.EmptyDataError:
+        raise DatasetError(f"{path} is empty: its first line must name the columns.") from None
+    except (csv.Error, pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{path} cannot be read as a CSV file: {error}") from None
+
+
+def _parquet_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Block]:
+    """Read batches; the columns carried over keep their types."""
+    try:
+        import pyarrow as pa  # type: ignore[import-untyped]
+        from pyarrow import parquet
+    except ImportError:
+        raise DatasetError(f"Reading {path} needs pyarrow: pip install 'worstclass[parquet]'.") from None
+    try:
+        with parquet.ParquetFile(path) as file:
+            columns = _columns(file.schema_arrow.names, rows, ids, path)
+            n_read = 0
+            for batch in file.iter_batches(chunk_rows, columns=list(dict.fromkeys([*columns, *ids]))):
+                n_read += batch.num_rows
+                kept = batch.select(list(ids)).to_pandas(types_mapper=pd.ArrowDtype)
+                yield batch.select(columns).to_pandas(), kept, rows.kinds or {}, {}, n_read / file.metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise DatasetError(f"{path} cannot be read as a Parquet file: {error}") from None
+
+
+def _columns(there: Sequence[str], rows: RowFormat, ids: Sequence[str], path: Path) -> list[str]:
+    """Return the columns that the model takes: by name, or all but the ids."""
+    for name in ids:
+        if name not in there:
+            raise UnknownNameError("id", f"the table {path.name}", name, there)
+    if rows.image_shape is not None:
+        raise DataError(f"The model takes images of shape {rows.image_shape}, and {path} is a table.")
+    if rows.columns is not None:
+        return list(columns_by_name(pd.DataFrame(columns=list(there)), rows.columns))
+    columns = [name for name in there if name not in ids]
+    if rows.n_columns is not None and len(columns) != rows.n_columns:
+        raise DataError(f"{path} has {len(columns)} columns, and the model takes {rows.n_columns}: {columns}.")
+    return columns
+
+
+def _typed(column: pd.Series[Any], kind: str | None) -> tuple[Any, BoolArray, str]:
+    """Return a column of one kind, the rows in which that is not possible, and why."""
+    missing = column.isna() | column.isin(MISSING)
+    values = column.astype(object).mask(missing, None)
+    if kind == "number":
+        found = pd.to_numeric(values, errors="coerce").astype("float64")
+        strange = (found.isna() & ~missing) | np.isinf(found)
+        return found, strange.to_numpy(dtype=bool), "which is not a finite number"
+    if kind == "text":
+        is_text = values.map(lambda value: value is None or isinstance(value, str))
+        return values, ~is_text.to_numpy(dtype=bool), "which is not text as in the training rows"
+    return values.infer_objects(), np.zeros(len(column), dtype=bool), ""
+
+
+def _open(value: str) -> bool | float | str:
+    """Read a cell of a column that held neither numbers nor text alone, such as true and false."""
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    return float(value) if _is_number(value) else value
+
+
+def _guess_kinds(header: Sequence[str], columns: Sequence[str], head: Sequence[Sequence[str]]) -> Kinds:
+    """Take a column for numbers where every value at the top of the file is one."""
+    cells = {
+        name: [line[k] for line in head if len(line) == len(header) and line[k] not in MISSING]
+        for k, name in enumerate(header)
+    }
+    return {name: "number" if all(_is_number(cell) for cell in cells[name]) else "text" for name in columns}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _array_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int | None) -> Iterator[Chunk]:
+    """Take slices of the rows of an npz file, or of a folder of npy files."""
+    if rows.columns is not None:
         raise DataError(
-            f"{who} lacks {len(missing)} of the {len(wanted)} columns that the model was trained on: {missing}. "
-            f"It has {list(there)}."
+            f"The model takes columns by name, and {path} has none. Give a table with {list(rows.columns)}."
+        )
+    arrays = Arrays(path)
+    found = [name for name in arrays.names if name not in ids and (role_of(name) or "")[1:] == (ROWS,)]
+    if len(found) != 1:
+        raise DatasetError(f"{path} must have one array of rows, called X. It has {arrays.names}.")
+    X = arrays.read(found[0])
+    require_numbers(X, f"{path}: {found[0]}")
+    wanted = rows.image_shape or (X.shape[1:] if rows.n_columns is None else (rows.n_columns,))
+    if channels_first(X[:1]).shape[1:] != wanted:
+        raise DataError(f"{path}: {found[0]}: rows have the shape {X.shape[1:]}, and the model takes {wanted}.")
+    carried = {name: arrays.read(name) for name in ids}
+    for name, values in carried.items():
+        if values.shape != (len(X),):
+            raise DataError(f"{path}: {name!r} must have one value for each row. Got shape {values.shape}.")
+    step = _rows_of_chunk(X.shape[1:], chunk_rows)
+    for start in range(0, len(X), step):
+        block = slice(start, min(start + step, len(X)))
+        kept = pd.DataFrame({name: values[block] for name, values in carried.items()})
+        yield Chunk(channels_first(X[block]), np.arange(start + 1, block.stop + 1), kept, done=block.stop / len(X))
+
+
+def _image_chunks(
+    path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int | None, image_size: int | None
+) -> Iterator[Chunk]:
+    """Decode the images of a folder or archive, sorted by path."""
+    if rows.image_shape is None:
+        raise DataError(f"The model takes rows of a table, and {path} is a folder of images.")
+    if ids:
+        raise DataError(f"Images have no columns to carry over, got {list(ids)}. Their paths are carried as {FILE!r}.")
+    tree = FileTree(path)
+    names = [name for name in tree.names() if is_picture(name)]
+    if not names:
+        raise DatasetError(f"{path} has no images.")
+    channels, height, width = rows.image_shape
+    step = _rows_of_chunk(rows.image_shape, chunk_rows)
+    for start in range(0, len(names), step):
+        images, bad = {}, {}
+        for number, name in enumerate(names[start : start + step], start=start + 1):
+            try:
+                picture = Picture.of(name, partial(tree.read, name))
+                image = picture.pixels(channels, None if image_size is None else (image_size, image_size))
+            except DatasetError as error:
+                bad[number] = str(error).rstrip(".")
+                continue
+            if image.shape == rows.image_shape:
+                images[number] = image
+            else:
+                bad[number] = (
+                    f"{name} is {image.shape[1]} x {image.shape[2]} (height x width), and the model takes {height} x "
+                    f"{width}; resize images with --image-size {height}"
+                )
+        yield Chunk(
+            np.stack(list(images.values())) if images else np.empty((0, *rows.image_shape), np.uint8),
+            np.array(list(images), dtype=np.int64),
+            pd.DataFrame({FILE: [names[number - 1] for number in images]}, dtype=object),
+            bad,
+            pd.DataFrame({FILE: [names[number - 1] for number in bad]}, dtype=object),
+            min(1.0, (start + step) / len(names)),
         )
 
 
-def rows_of_chunk(shape: Sequence[int], chunk_rows: int | None) -> int:
-    """Return the number of rows of a chunk, for rows of a shape."""
+def _rows_of_chunk(shape: Sequence[int], chunk_rows: int | None) -> int:
     return chunk_rows or max(1, min(CHUNK_ROWS, CHUNK_BYTES // max(1, 4 * math.prod(shape))))

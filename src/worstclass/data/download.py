@@ -6,13 +6,11 @@ Only a file with a known checksum is resumed, since nothing else would tell that
 from __future__ import annotations
 
 import http.client
-import re
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from worstclass._version import __version__
 from worstclass.data.check import file_md5
@@ -56,7 +54,7 @@ def get_dataset(
 
 def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: Progress | None = None) -> Path:
     """Download one file, unless it is there; resume a part that an earlier try left."""
-    target = folder / file.name
+    target, part = folder / file.name, folder / f"{file.name}.part"
     if target.is_file():
         if file.md5 is not None and file_md5(target) != file.md5:
             raise DatasetError(f"{target} is there, but is not the official file. Remove it to get it anew.")
@@ -65,37 +63,30 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
     failures = []
     for address in addresses:
         try:
-            part = _fetch_part(file, address, folder, progress or _silent)
+            _fetch_part(file, address, part, progress or (lambda name, done, total: None))
         except _FAILURES as error:
             failures.append(f"{address}: {_reason(error)}")
             continue
         part.replace(target)
         return target
-    kept = " The part that arrived is kept for the next try." if (folder / f"{file.name}.part").is_file() else ""
+    kept = " The part that arrived is kept for the next try." if part.is_file() else ""
     raise DatasetError(
         f"{file.name} could not be downloaded ({'; '.join(failures)}).{kept} If this machine has no access to it, get "
         f"{addresses[0]} by other means and put it into {folder}."
     )
 
 
-class _Unusable(urllib.error.URLError):
-    """The server's answer cannot be used."""
-
-
-def _fetch_part(file: Download, address: str, folder: Path, progress: Progress) -> Path:
-    part = folder / f"{file.name}.part"
+def _fetch_part(file: Download, address: str, part: Path, progress: Progress) -> None:
     start = part.stat().st_size if file.md5 is not None and part.is_file() else 0
     try:
         _receive(file.name, address, part, start, progress)
     except urllib.error.HTTPError as error:
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not start:
             raise
-        if _total(error.headers.get("Content-Range")) != start:  # else it was complete already
-            _receive(file.name, address, part, 0, progress)
+        _receive(file.name, address, part, 0, progress)
     if file.md5 is not None and file_md5(part) != file.md5:
         part.unlink()
-        raise _Unusable("the download has another checksum than the official file, and was removed")
-    return part
+        raise urllib.error.URLError("the download has another checksum than the official file, and was removed")
 
 
 def _receive(name: str, address: str, part: Path, start: int, progress: Progress) -> None:
@@ -103,44 +94,20 @@ def _receive(name: str, address: str, part: Path, start: int, progress: Progress
     if start:
         request.add_header("Range", f"bytes={start}-")
     with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-        start = _agreed_start(response, start)
-        total = _total(response.headers.get("Content-Range")) or _length(response, start)
-        done = start
-        with part.open("ab" if start else "wb") as stream:
+        done = start if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0  # else the whole file comes
+        length = response.headers.get("Content-Length") or ""
+        total = done + int(length) if length.isdecimal() else None
+        with part.open("ab" if done else "wb") as stream:
             progress(name, done, total)
             while piece := response.read(CHUNK_BYTES):
                 stream.write(piece)
                 done += len(piece)
                 progress(name, done, total)
     if total is not None and done != total:
-        raise _Unusable(f"the connection ended after {done:,} of {total:,} bytes")
-
-
-def _agreed_start(response: Any, start: int) -> int:
-    """Return where the answer begins: a server may ignore what was asked and send the whole file."""
-    if response.status != http.HTTPStatus.PARTIAL_CONTENT:
-        return 0
-    first = re.match(r"bytes (\d+)-", response.headers.get("Content-Range") or "")
-    if first is None or int(first[1]) != start:
-        raise _Unusable("the server sent another part of the file than was asked for")
-    return start
-
-
-def _length(response: Any, start: int) -> int | None:
-    length = response.headers.get("Content-Length")
-    return start + int(length) if length and length.isdecimal() else None
-
-
-def _total(content_range: str | None) -> int | None:
-    total = re.search(r"/(\d+)$", content_range or "")
-    return int(total[1]) if total else None
+        raise urllib.error.URLError(f"the connection ended after {done:,} of {total:,} bytes")
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code} {error.reason}"
     return str(getattr(error, "reason", None) or error or type(error).__name__)
-
-
-def _silent(name: str, done: int, total: int | None) -> None:
-    pass

@@ -1,4 +1,4 @@
-"""Fact sheets: what is known of a named data set, apart from how its files are read."""
+"""Fact sheets: what is known of a named data set, and the function that reads its files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from worstclass.data.decoded import Undecoded
-from worstclass.data.splits import Splits
+import numpy as np
+import numpy.typing as npt
+
+from worstclass._typing import IntArray
+from worstclass.data.splits import Part, Splits
 from worstclass.data.trees import FileTree
+from worstclass.exceptions import DatasetError
 
 
 @dataclass(frozen=True)
@@ -19,8 +23,7 @@ class DataFile:
     ----------
     name : its official name below the set's folder, without ``.gz``; a name that ends in a slash is a folder.
     md5 : checksum of the official file as it is published (compressed, if it is published so); None if unknown.
-    content_md5 : checksum of what is in it, whatever packs it: of the uncompressed bytes, or what ``content`` of the
-        set's fact sheet makes of them; None if unknown. So a copy that was packed anew can be verified too.
+    content_md5 : checksum of the uncompressed bytes, which verifies a copy that was packed again; None if unknown.
     """
 
     name: str
@@ -30,14 +33,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Download:
-    """A file as its publisher offers it.
-
-    Attributes
-    ----------
-    name : what it is called on disk.
-    addresses : where it is offered, the official place first.
-    md5 : its checksum; None if unknown.
-    """
+    """A file as its publisher offers it: its name on disk, its addresses (the official one first), its checksum."""
 
     name: str
     addresses: tuple[str, ...]
@@ -55,17 +51,17 @@ class NamedDataset:
     load : function from (seed, options) to ``Splits``; None for sets whose official parts are read by ``read``.
     settings : those of the paper where it has the set: keyword arguments of ``WorstClassBooster`` under ``"booster"``
         and of ``TorchLearner`` under ``"learner"``. A set without ``"learner"`` is a table.
-    class_names : names of the classes, by label; empty where the files tell them.
+    class_names : names of the classes, by label; empty where ``read_class_names`` reads them from the files.
     counts : rows of each official part; for sets without official parts all rows, as ``"all"``.
     rows : rows of each split that ``load_dataset`` makes with the default options.
     balanced : every class has the same number of rows in each official part.
+    long_tail : the official parts are thinned to a long tail when they are loaded.
     image_shape : channels, height, width; None for a table.
     files : what must be there; none for sets that are drawn or come with scikit-learn.
     downloads : what the publisher offers.
     folder : name of the set's folder below the data root.
     layouts : folders below that, or below the root, in which archives or other libraries put the files.
-    read : function from (files, official part) to the labels and the images yet to be decoded.
-    content : function from what is in a file to the bytes that ``content_md5`` is of; None for the bytes themselves.
+    read : function from (files, official part) to its images, uint8 (n, channels, height, width), and labels.
     variant : what tells this sheet from others of the same set, as ``"size=64"``; empty for the default.
     vary : function from options such as ``size`` or ``split`` to the fact sheet of that variant.
     licence, citation, homepage : as the publisher says.
@@ -80,13 +76,14 @@ class NamedDataset:
     counts: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
     balanced: bool = False
+    long_tail: bool = False
     image_shape: tuple[int, int, int] | None = None
     files: tuple[DataFile, ...] = ()
     downloads: tuple[Download, ...] = ()
     folder: str = ""
     layouts: tuple[str, ...] = ()
-    read: Callable[[FileTree, str], Undecoded] | None = None
-    content: Callable[[bytes], bytes] | None = None
+    read: Callable[[FileTree, str], Part] | None = None
+    read_class_names: Callable[[FileTree], tuple[str, ...]] | None = None
     variant: str = ""
     vary: Callable[..., NamedDataset] | None = None
     licence: str = ""
@@ -103,3 +100,29 @@ class NamedDataset:
     def built_in(self) -> bool:
         """Whether the set needs no files."""
         return not self.files
+
+    def read_part(self, tree: FileTree, part: str) -> Part:
+        """Read an official part of a set with files."""
+        assert self.read is not None, "a set with files has a reader"
+        return self.read(tree, part)
+
+
+def as_labels(values: npt.ArrayLike, n_classes: int, *, n_images: int, where: str, first: int = 0) -> IntArray:
+    """Check labels that a file counts from ``first``, and return them counted from 0."""
+    labels = np.asarray(values)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise DatasetError(
+            f"{where}: the labels must be one whole number a row. Got shape {labels.shape}, type {labels.dtype}."
+        )
+    if len(labels) != n_images:
+        raise DatasetError(f"{where}: there are {n_images:,} images and {len(labels):,} labels.")
+    shifted = labels.astype(np.int64) - first
+    wrong = np.flatnonzero((shifted < 0) | (shifted >= n_classes))
+    if len(wrong):
+        raise DatasetError(
+            f"{where}: labels must be in {first}..{first + n_classes - 1}. "
+            f"Got {labels[wrong[0]]} in row {wrong[0] + 1}."
+        )
+    return shifted

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from worstclass.data.arrays import channels_first, label_array
-from worstclass.data.pictures import Picture, stack
+from worstclass.data.pictures import Picture, Size, stack
+from worstclass.data.sources import categories_for_text
 from worstclass.data.splits import SPLIT_NAMES, Part, Splits
 from worstclass.exceptions import DataError, DatasetError
 
@@ -25,9 +26,8 @@ def from_hugging_face(
     *,
     image: str | None = None,
     label: str | None = None,
-    image_size: int | tuple[int, int] | None = None,
+    image_size: Size = None,
     skip_corrupt: bool = False,
-    memory_bytes: int | None = None,
 ) -> Part | Splits:
     """Turn a data set into arrays: a single one into a part, a dictionary of splits into splits.
 
@@ -38,33 +38,27 @@ def from_hugging_face(
         data set without one is a table, and X is a data frame.
     label : column of labels; found by its feature or name if left out. Where its feature has names, they are the
         labels.
-    image_size, skip_corrupt, memory_bytes : as for ``worstclass.data.pictures.stack``.
+    image_size, skip_corrupt : as for ``worstclass.data.pictures.stack``.
     """
-    options = {"image_size": image_size, "skip_corrupt": skip_corrupt, "memory_bytes": memory_bytes}
-    if isinstance(dataset, Mapping):
-        return _splits(dataset, image=image, label=label, **options)
-    if not hasattr(dataset, "features") or not hasattr(dataset, "__len__"):
-        raise DataError(
-            "The data set must have features and a length, as those of the datasets library. "
-            f"Got {type(dataset).__name__}; a streamed one has no length, so load it whole."
-        )
-    return _part(dataset, image, label, options)
-
-
-def _splits(dataset: Mapping[str, Any], **options: Any) -> Splits:
+    options: dict[str, Any] = {"image_size": image_size, "skip_corrupt": skip_corrupt}
+    if not isinstance(dataset, Mapping):
+        return _part(dataset, image, label, options)
     parts: dict[str, Part] = {}
     for name, rows in dataset.items():
         use = SPLIT_NAMES.get(name.lower())
         if use is not None and use not in parts:
-            part = from_hugging_face(rows, **options)
-            assert isinstance(part, Part)
-            parts[use] = part
+            parts[use] = _part(rows, image, label, options)
     if "train" not in parts:
         raise DatasetError(f"The data set has no split to train on. It has {list(dataset)}.")
     return Splits.from_parts(parts)
 
 
 def _part(dataset: Any, image: str | None, label: str | None, options: Mapping[str, Any]) -> Part:
+    if not hasattr(dataset, "features") or not hasattr(dataset, "__len__"):
+        raise DataError(
+            "The data set must have features and a length, as those of the datasets library. "
+            f"Got {type(dataset).__name__}; a streamed one has no length, so load it whole."
+        )
     if not len(dataset):
         raise DatasetError("The data set has no rows.")
     features: Mapping[str, Any] = dataset.features
@@ -74,13 +68,14 @@ def _part(dataset: Any, image: str | None, label: str | None, options: Mapping[s
     y = _labels(dataset, features, label)
     image = _column(features, image, "image", IMAGE_COLUMNS, lambda feature: type(feature).__name__ == "Image")
     if image is None:
-        return Part(_table(dataset, features, label), y)
-    rows = [
-        Picture(f"row {number} of the column {image!r}", partial(_open, dataset, image, number))
-        for number in range(len(dataset))
-    ]
-    stacked = stack(rows, **options)
-    return Part(stacked.images, y[stacked.kept])
+        import pandas as pd
+
+        columns = {name: list(dataset[name]) for name in features if name != label}
+        return Part(categories_for_text(pd.DataFrame(columns), "the data set"), y)
+    names = [f"row {number} of the column {image!r}" for number in range(len(dataset))]
+    pictures = [Picture(name, partial(_open, dataset, image, number)) for number, name in enumerate(names)]
+    images, kept, _ = stack(pictures, **options)
+    return Part(images, y[kept])
 
 
 def _column(features: Mapping[str, Any], given: str | None, role: str, usual: tuple[str, ...], fits: Any) -> str | None:
@@ -89,10 +84,7 @@ def _column(features: Mapping[str, Any], given: str | None, role: str, usual: tu
             raise DatasetError(f"The data set has no column {given!r} for the {role}s. It has {list(features)}.")
         return given
     fitting = [name for name, feature in features.items() if fits(feature)]
-    if len(fitting) == 1:
-        return fitting[0]
-    named = [name for name in usual if name in (fitting or features)]
-    return named[0] if named else None
+    return fitting[0] if len(fitting) == 1 else next((name for name in usual if name in (fitting or features)), None)
 
 
 def _labels(dataset: Any, features: Mapping[str, Any], label: str) -> npt.NDArray[Any]:
@@ -107,29 +99,16 @@ def _labels(dataset: Any, features: Mapping[str, Any], label: str) -> npt.NDArra
     return np.array(names, dtype=object)[values]
 
 
-def _table(dataset: Any, features: Mapping[str, Any], label: str) -> Any:
-    import pandas as pd
-
-    from worstclass.data.tables import categories_for_text
-
-    columns = {name: list(dataset[name]) for name in features if name != label}
-    if not columns:
-        raise DatasetError(f"The data set has no column besides the labels {label!r}.")
-    return categories_for_text(pd.DataFrame(columns), "the data set")
-
-
 def _open(dataset: Any, column: str, number: int) -> Image.Image:
     """Return the picture of a row, which may be a Pillow image, encoded bytes, or an array of bytes."""
     value = dataset[number][column]
-    if isinstance(value, Mapping) and isinstance(value.get("bytes"), bytes):
-        value = value["bytes"]
-    if isinstance(value, bytes):
-        return Image.open(io.BytesIO(value))
     if isinstance(value, Image.Image):
         return value.copy()
+    value = value.get("bytes") if isinstance(value, Mapping) else value
+    if isinstance(value, bytes):
+        return Image.open(io.BytesIO(value))
     pixels = np.asarray(value)
-    if pixels.dtype.kind in "iu" and pixels.size and pixels.min() >= 0 and pixels.max() <= 255:
-        pixels = channels_first(pixels.astype(np.uint8)[None])[0]
-    if pixels.dtype != np.uint8 or pixels.ndim != 3 or len(pixels) not in (1, 3, 4):
+    if pixels.dtype.kind not in "iu" or pixels.ndim not in (2, 3) or pixels.min() < 0 or pixels.max() > 255:
         raise DatasetError(f"row {number} of the column {column!r} must be a picture. Got {type(value).__name__}.")
+    pixels = channels_first(pixels.astype(np.uint8)[None])[0]
     return Image.fromarray(pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0)))

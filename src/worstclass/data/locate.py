@@ -3,76 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from worstclass.data.facts import NamedDataset
-from worstclass.data.trees import FileTree, FolderTree, Stamp, is_archive, open_tree
+from worstclass.data.trees import FileTree, is_archive
 from worstclass.exceptions import DatasetError
 
 #: environment variable that names the folder of the data sets
 ROOT_VARIABLE = "WORSTCLASS_DATA"
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The files of a set: of a folder, or inside the publisher's archive."""
-
-    dataset: NamedDataset
-    tree: FileTree
-
-    def stamps(self) -> list[Stamp]:
-        """Return sizes and times of change of all files that are read."""
-        if not isinstance(self.tree, FolderTree):
-            return self.tree.stamps(())
-        names = [present_name(self.tree, file.name) for file in self.dataset.files if not file.name.endswith("/")]
-        folders = tuple(file.name for file in self.dataset.files if file.name.endswith("/"))
-        if folders:
-            names += [name for name in self.tree.names() if name.startswith(folders)]
-        return self.tree.stamps(name for name in names if name is not None)
-
-
 def data_root(root: str | Path | None = None) -> Path:
     """Return the folder of the data sets: as given, as WORSTCLASS_DATA says, or a folder in the user's cache."""
-    if root is not None:
-        return Path(root).expanduser()
-    named = os.environ.get(ROOT_VARIABLE)
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "worstclass" / "data"
+    named = root if root is not None else os.environ.get(ROOT_VARIABLE) or "~/.cache/worstclass/data"
+    return Path(named).expanduser()
 
 
-def folders_to_search(dataset: NamedDataset, root: Path) -> list[Path]:
-    """Return the folders in which the files of a set may lie, in the order in which they are looked at."""
-    bases = [root / dataset.folder, root]
-    return [base / layout if layout else base for base in bases for layout in ("", *dataset.layouts)]
-
-
-def locate(dataset: NamedDataset, root: str | Path | None = None) -> Found | None:
-    """Return the files of a set; None where there are none or not all of them."""
-    for folder in folders_to_search(dataset, data_root(root)):
-        if folder.is_dir() and not missing_files(dataset, FolderTree(folder)):
-            return Found(dataset, FolderTree(folder))
-        for archive in _archives(dataset, folder):
-            return Found(dataset, open_tree(archive))
+def locate(dataset: NamedDataset, root: str | Path | None = None) -> FileTree | None:
+    """Return the files of a set, in a folder or in the publisher's archive; None where they are not all there."""
+    for folder in _folders(dataset, data_root(root)):
+        if folder.is_dir() and not _missing(dataset, folder):
+            return FileTree(folder)
+        for name in _archives(dataset):
+            if (folder / name).is_file():
+                return FileTree(folder / name)
     return None
 
 
-def find(dataset: NamedDataset, root: str | Path | None = None) -> Found:
+def find(dataset: NamedDataset, root: str | Path | None = None) -> FileTree:
     """Return the files of a set, or raise an error that says what is missing and where to get it."""
     found = locate(dataset, root)
     if found is None:
-        raise DatasetError(missing_message(dataset, data_root(root)))
+        raise DatasetError(_missing_message(dataset, data_root(root)))
     return found
-
-
-def missing_files(dataset: NamedDataset, tree: FolderTree) -> list[str]:
-    """Return the names of the files that a folder lacks."""
-    missing = []
-    for file in dataset.files:
-        there = (tree.path / file.name).is_dir() if file.name.endswith("/") else present_name(tree, file.name)
-        if not there:
-            missing.append(file.name)
-    return missing
 
 
 def present_name(tree: FileTree, name: str) -> str | None:
@@ -80,31 +43,35 @@ def present_name(tree: FileTree, name: str) -> str | None:
     return next((there for there in (name, f"{name}.gz") if tree.has(there)), None)
 
 
-def missing_message(dataset: NamedDataset, root: Path) -> str:
-    """Say what is missing, where it was looked for, and how to get it."""
-    folders = folders_to_search(dataset, root)
-    partly = [(folder, missing_files(dataset, FolderTree(folder))) for folder in folders if folder.is_dir()]
-    partly = [(folder, missing) for folder, missing in partly if len(missing) < len(dataset.files)]
-    if partly:
-        folder, missing = partly[0]
-        what = f"{folder} has not all of its files: {', '.join(missing)} is missing."
+def _folders(dataset: NamedDataset, root: Path) -> list[Path]:
+    """Return the folders in which the files of a set may lie, in the order in which they are searched."""
+    return [base / layout for base in (root / dataset.folder, root) for layout in ("", *dataset.layouts)]
+
+
+def _archives(dataset: NamedDataset) -> list[str]:
+    return [download.name for download in dataset.downloads if is_archive(download.name)]
+
+
+def _missing(dataset: NamedDataset, folder: Path) -> list[str]:
+    """Return the names of the files that a folder lacks."""
+    names = [file.name for file in dataset.files]
+    tree = FileTree(folder)
+    return [name for name in names if not (folder / name).is_dir() and present_name(tree, name) is None]
+
+
+def _missing_message(dataset: NamedDataset, root: Path) -> str:
+    """Say what is missing, where it was searched for, and how to get it."""
+    folders = _folders(dataset, root)
+    lacking = {folder: _missing(dataset, folder) for folder in folders if folder.is_dir()}
+    partly = next((folder for folder, missing in lacking.items() if len(missing) < len(dataset.files)), None)
+    if partly is not None:
+        what = f"{partly} has not all of its files: {', '.join(lacking[partly])} is missing."
     else:
-        what = f"{_either(dataset)} was looked for in {', '.join(str(folder) for folder in folders)}."
+        either = " or ".join([", ".join(file.name for file in dataset.files), *_archives(dataset)])
+        what = f"{either} was looked for in {', '.join(str(folder) for folder in folders)}."
     address = dataset.downloads[0].addresses[0] if dataset.downloads else dataset.homepage
     return (
         f"The files of the data set {dataset.name!r} are not there. {what} Get it from {address} with "
         f"`{dataset.get_command}`, or put it into {root / dataset.folder}; another folder of data "
         f"sets is named by root=... or by the environment variable {ROOT_VARIABLE}."
     )
-
-
-def _either(dataset: NamedDataset) -> str:
-    names = [download.name for download in dataset.downloads if is_archive(download.name)]
-    files = ", ".join(file.name for file in dataset.files)
-    return " or ".join([files, *names])
-
-
-def _archives(dataset: NamedDataset, folder: Path) -> Iterator[Path]:
-    for download in dataset.downloads:
-        if is_archive(download.name) and (folder / download.name).is_file():
-            yield folder / download.name

@@ -1,9 +1,8 @@
 """Pickles of arrays and lists, read by an unpickler that can call nothing but the few functions in this file.
 
-A pickle is a small program. This one is run by Python's own unpickler, with every name that it asks for looked up in a
-short list of what numpy writes for an array. The names do not stand for numpy's functions but for replacements, which
-take plain values only; so no object of numpy is ever in the hands of the pickle. The unpickler is the one written in
-Python, whose memory grows with the file: the one written in C reserves as much as a hostile file asks for.
+Every name that a pickle asks for is looked up in a short list of what numpy writes for an array. The names do not
+stand for numpy's functions but for replacements that take plain values only. The unpickler is the one written in
+Python: the one written in C reserves as much memory as a hostile file asks for.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import io
 import pickle
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -40,7 +39,10 @@ def read_pickle(content: bytes, where: str) -> dict[str, Any]:
     worstclass.exceptions.DatasetError: example is refused: the pickle asks for builtins.print. Nothing of it was run.
     """
     try:
-        return _plain(_PlainUnpickler(io.BytesIO(content), encoding="latin1").load())
+        result = _PlainUnpickler(io.BytesIO(content), encoding="latin1").load()
+        if not isinstance(result, dict):
+            raise ValueError(f"it holds a {type(result).__name__}, not a dictionary")
+        return {_key(key): _value(value) for key, value in result.items()}
     except _RefusedError as refused:
         raise DatasetError(f"{where} is refused: the pickle asks for {refused}. Nothing of it was run.") from None
     except Exception as error:  # a damaged pickle can fail in any way
@@ -53,6 +55,12 @@ class _RefusedError(Exception):
 
 
 class _PlainUnpickler(pickle._Unpickler):
+    # a bytearray is read as bytes: Python would reserve as much memory for it as a hostile file asks for
+    dispatch: ClassVar[dict[int, Any]] = {
+        **pickle._Unpickler.dispatch,
+        pickle.BYTEARRAY8[0]: pickle._Unpickler.load_binbytes8,  # type: ignore[attr-defined]
+    }
+
     def find_class(self, module: str, name: str) -> _Name:
         function = _NAMES.get(f"{module} {name}")
         if function is None:
@@ -85,30 +93,39 @@ class _Dtype:
     __slots__ = ("code",)
 
     def __init__(self, code: Any, *flags: Any) -> None:
-        self.code = _checked_dtype(_text(code))
+        self._set(_text(code))
 
     def __setstate__(self, state: Any) -> None:
-        self.code = _checked_dtype(f"{_text(state[1])}{self.code.lstrip('|<>=')}")
+        self._set(f"{_text(state[1])}{self.code.lstrip('|<>=')}")
+
+    def _set(self, code: Any) -> None:
+        if not isinstance(code, str) or not _PLAIN_DTYPE.fullmatch(code):
+            raise _RefusedError(f"an array of type {code!r}")
+        self.code = code
 
 
 class _Array:
+    """An array: made empty and then given its state, or made from a buffer."""
+
     __slots__ = ("value",)
+
+    def __init__(self, data: Any = b"", dtype: Any = None, shape: Any = (), order: Any = "C") -> None:
+        if dtype is None:
+            return
+        raw = data.encode("latin-1") if isinstance(data, str) else data  # text of Python 2 is bytes
+        if not isinstance(raw, bytes | bytearray) or not isinstance(dtype, _Dtype) or order not in ("C", "F"):
+            raise _RefusedError("an array of objects")
+        self.value = np.frombuffer(raw, dtype=np.dtype(dtype.code)).reshape(shape, order=order)
 
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, is_fortran, data = state
-        self.value = _array(data, dtype, shape, "F" if is_fortran else "C")
+        self.value = _Array(data, dtype, shape, "F" if is_fortran else "C").value
 
 
 def _reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
     if not isinstance(kind, _Name) or kind.function is not _refuse_class:
         raise _RefusedError("an array of another class than numpy.ndarray")
     return _Array()
-
-
-def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> _Array:
-    array = _Array()
-    array.value = _array(data, dtype, shape, order)
-    return array
 
 
 def _encode(text: str, codec: str = "latin1") -> bytes:
@@ -118,10 +135,6 @@ def _encode(text: str, codec: str = "latin1") -> bytes:
     return text.encode("latin-1")
 
 
-def _no_bytes() -> bytes:
-    return b""
-
-
 def _refuse_class(*arguments: Any) -> NoReturn:
     raise _RefusedError("an array that is made by its class")
 
@@ -129,37 +142,17 @@ def _refuse_class(*arguments: Any) -> NoReturn:
 _NAMES: dict[str, Callable[..., Any]] = {
     "numpy.core.multiarray _reconstruct": _reconstruct,
     "numpy._core.multiarray _reconstruct": _reconstruct,
-    "numpy.core.numeric _frombuffer": _from_buffer,
-    "numpy._core.numeric _frombuffer": _from_buffer,
+    "numpy.core.numeric _frombuffer": _Array,
+    "numpy._core.numeric _frombuffer": _Array,
     "numpy ndarray": _refuse_class,
     "numpy dtype": _Dtype,
     "_codecs encode": _encode,
-    "__builtin__ bytes": _no_bytes,
+    "__builtin__ bytes": lambda: b"",
 }
-
-
-def _array(data: Any, dtype: Any, shape: Any, order: Any) -> Any:
-    raw = data.encode("latin-1") if isinstance(data, str) else data  # text of Python 2 is bytes
-    if not isinstance(raw, bytes | bytearray) or not isinstance(dtype, _Dtype) or order not in ("C", "F"):
-        raise _RefusedError("an array of objects")
-    return np.frombuffer(raw, dtype=np.dtype(dtype.code)).reshape(shape, order=order)
-
-
-def _checked_dtype(code: Any) -> str:
-    if not isinstance(code, str) or not _PLAIN_DTYPE.fullmatch(code):
-        raise _RefusedError(f"an array of type {code!r}")
-    return code
 
 
 def _text(value: Any) -> Any:
     return value.decode("latin-1") if isinstance(value, bytes) else value
-
-
-def _plain(result: Any) -> dict[str, Any]:
-    """Check the structure of what was read, and put the arrays in place."""
-    if not isinstance(result, dict):
-        raise ValueError(f"it holds a {type(result).__name__}, not a dictionary")
-    return {_key(key): _value(value) for key, value in result.items()}
 
 
 def _key(key: Any) -> str:
@@ -169,6 +162,7 @@ def _key(key: Any) -> str:
 
 
 def _value(value: Any) -> Any:
+    """Return an array, a value or a flat list of values; refuse anything else."""
     if isinstance(value, _Array):
         return value.value
     values = value if isinstance(value, list | tuple) else [value]

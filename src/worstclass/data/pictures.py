@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps
 
-from worstclass.data.decoded import Images
-from worstclass.data.disk import new_array
+from worstclass._checks import is_count
+from worstclass._typing import IntArray
+from worstclass.data.splits import ALL, SPLIT_NAMES, Part
+from worstclass.data.trees import FileTree
 from worstclass.exceptions import DatasetError, ParameterError
 
 #: names of damaged pictures that a message lists
@@ -29,10 +32,10 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".jfif", ".bmp", ".gif", ".tif", ".tiff", "
 DEEP_GREY = {"I", "I;16", "I;16L", "I;16B", "I;16N"}
 GREY_MODES = {"1", "L", "LA", "La"} | DEEP_GREY
 
-_ORIENTATION = 0x0112
-_TURNED_SIDEWAYS = {5, 6, 7, 8}
-
 _DAMAGE = (OSError, SyntaxError, ValueError, IndexError, EOFError, Image.DecompressionBombError, Warning)
+
+Images = npt.NDArray[np.uint8]
+Size = int | tuple[int, int] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,38 +50,30 @@ class Picture:
         """Return the picture in a file, whose bytes are read when it is opened."""
         return cls(where, lambda: Image.open(io.BytesIO(read())))
 
-    def header(self) -> PictureHeader:
-        """Return size and kind, without decoding the pixels."""
-        with _damage_named(self.where), self.open() as image:
-            width, height = image.size
-            if image.getexif().get(_ORIENTATION) in _TURNED_SIDEWAYS:
-                width, height = height, width
-            return PictureHeader(height, width, image.mode in GREY_MODES)
-
-    def pixels(self, channels: int, size: tuple[int, int] | None = None) -> Images:
+    def pixels(self, channels: int | None = None, size: tuple[int, int] | None = None) -> Images:
         """Return the pixels, shape (channels, height, width).
 
         Parameters
         ----------
-        channels : 1 for grey or 3 for colour.
+        channels : 1 for grey or 3 for colour; None for what the picture has.
         size : height and width to bring it to; the sides are scaled apart, so proportions may change.
         """
-        with _damage_named(self.where), self.open() as image:
-            upright = ImageOps.exif_transpose(image)
-            flat = _eight_bits(upright, self.where).convert("L" if channels == 1 else "RGB")
-            if size is not None and flat.size != size[::-1]:
-                flat = flat.resize(size[::-1], Image.Resampling.BILINEAR)
-            pixels = np.asarray(flat)
-        return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
-
-
-@dataclass(frozen=True)
-class PictureHeader:
-    """Size and kind of a picture."""
-
-    height: int
-    width: int
-    is_grey: bool
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            try:
+                with self.open() as image:
+                    grey = image.mode in GREY_MODES if channels is None else channels == 1
+                    upright = ImageOps.exif_transpose(image)
+                    flat = _eight_bits(upright, self.where).convert("L" if grey else "RGB")
+            except DatasetError:
+                raise
+            except _DAMAGE as error:
+                text = "it is no picture that Pillow knows" if "identify image" in str(error) else str(error)
+                raise DatasetError(f"{self.where} cannot be decoded: {text}.") from None
+        if size is not None and flat.size != size[::-1]:
+            flat = flat.resize(size[::-1], Image.Resampling.BILINEAR)
+        pixels = np.asarray(flat)
+        return pixels[None] if grey else pixels.transpose(2, 0, 1)
 
 
 def is_picture(name: str) -> bool:
@@ -97,36 +92,9 @@ def _eight_bits(picture: Image.Image, where: str) -> Image.Image:
     return Image.fromarray((levels >> 8).astype(np.uint8))
 
 
-@contextmanager
-def _damage_named(where: str) -> Iterator[None]:
-    """Turn whatever Pillow raises on a damaged picture into an error that names it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        try:
-            yield
-        except DatasetError:
-            raise
-        except _DAMAGE as error:
-            text = "it is no picture that Pillow knows" if "identify image" in str(error) else str(error)
-            raise DatasetError(f"{where} cannot be decoded: {text}.") from None
-
-
-@dataclass(frozen=True, eq=False)
-class Stacked:
-    """The array, the numbers of the pictures in it, and the names of those left out."""
-
-    images: Images
-    kept: npt.NDArray[np.int64]
-    skipped: tuple[str, ...]
-
-
 def stack(
-    pictures: Sequence[Picture],
-    *,
-    image_size: int | tuple[int, int] | None = None,
-    skip_corrupt: bool = False,
-    memory_bytes: int | None = None,
-) -> Stacked:
+    pictures: Sequence[Picture], *, image_size: Size = None, skip_corrupt: bool = False
+) -> tuple[Images, IntArray, tuple[str, ...]]:
     """Decode pictures into one array of unsigned bytes, shape (n, channels, height, width).
 
     Parameters
@@ -134,60 +102,93 @@ def stack(
     pictures : what to decode.
     image_size : height and width that each is brought to, or one number for both; needed where sizes differ.
     skip_corrupt : leave damaged pictures out; else one is an error, which names them.
-    memory_bytes : an array with more bytes lies on disk; None for ``worstclass.data.disk.MEMORY_BYTES``.
+
+    Returns
+    -------
+    The array, the numbers of the pictures in it, and the names of those left out.
     """
     size = _checked_size(image_size)
+    images: dict[int, Images] = {}
     damaged: dict[int, str] = {}
-    headers: dict[int, PictureHeader] = {}
     for number, picture in enumerate(pictures):
         try:
-            headers[number] = picture.header()
+            images[number] = picture.pixels(size=size)
         except DatasetError as error:
             damaged[number] = str(error)
-    if not headers:
-        _refuse(damaged)
-    channels = 1 if all(header.is_grey for header in headers.values()) else 3
-    size = size or _common_size(pictures, headers)
-    images = new_array((len(headers), channels, *size), np.uint8, memory_bytes)
-    kept: list[int] = []
-    for number in headers:
-        try:
-            images[len(kept)] = pictures[number].pixels(channels, size)
-        except DatasetError as error:
-            damaged[number] = str(error)
-        else:
-            kept.append(number)
-    if damaged and (not skip_corrupt or not kept):
-        _refuse(damaged)
-    skipped = tuple(pictures[number].where for number in sorted(damaged))
-    return Stacked(images[: len(kept)], np.array(kept, dtype=np.int64), skipped)
+    if not images or (damaged and not skip_corrupt):
+        listed = " ".join(list(damaged.values())[:MOST_NAMES])
+        more = f" (and {len(damaged) - MOST_NAMES} more)" if len(damaged) > MOST_NAMES else ""
+        raise DatasetError(f"{listed}{more} Mend or remove them, or leave them out with skip_corrupt=True.")
+    first = next(iter(images))
+    _, height, width = images[first].shape
+    array = np.empty((len(images), max(len(image) for image in images.values()), height, width), np.uint8)
+    for row, (number, image) in enumerate(images.items()):
+        if image.shape[1:] != (height, width):
+            raise DatasetError(
+                f"The images differ in size: {pictures[first].where} is {height} x {width} (height x width), and "
+                f"{pictures[number].where} is {image.shape[1]} x {image.shape[2]}. Give one size for all: "
+                "--image-size on the command line, image_size= in Python."
+            )
+        array[row] = image  # a grey one becomes three equal channels where others have colour
+    return array, np.array(list(images), dtype=np.int64), tuple(pictures[number].where for number in damaged)
 
 
-def _checked_size(image_size: int | tuple[int, int] | None) -> tuple[int, int] | None:
+def _checked_size(image_size: Size) -> tuple[int, int] | None:
     if image_size is None:
         return None
     sides = tuple(image_size) if isinstance(image_size, tuple | list) else (image_size, image_size)
-    if len(sides) != 2 or any(isinstance(side, bool) or not isinstance(side, int) or side < 1 for side in sides):
+    if len(sides) != 2 or not all(is_count(side) for side in sides):
         raise ParameterError("image_size", "the images", allowed="a side in pixels, or (height, width)", got=image_size)
     return sides[0], sides[1]
 
 
-def _common_size(pictures: Sequence[Picture], headers: dict[int, PictureHeader]) -> tuple[int, int]:
-    first = next(iter(headers))
-    height, width = headers[first].height, headers[first].width
-    for number, header in headers.items():
-        if (header.height, header.width) != (height, width):
-            raise DatasetError(
-                f"The images differ in size: {pictures[first].where} is {height} x {width} (height x width), and "
-                f"{pictures[number].where} is {header.height} x {header.width}. Give one size for all: "
-                "--image-size on the command line, image_size= in Python."
-            )
-    return height, width
+def read_image_folder(
+    path: Path, *, image_size: Size = None, skip_corrupt: bool = False
+) -> tuple[dict[str, Part], tuple[str, ...]]:
+    """Read pictures whose folders name their classes.
+
+    Parameters
+    ----------
+    path : a folder, or a zip or tar archive of one. Below it lies a folder for each class, or ``train``, ``val``,
+        ``cal`` and ``test`` (``train`` must be there) with the classes below those. Pictures may lie deeper.
+    image_size, skip_corrupt : as for ``stack``.
+
+    Returns
+    -------
+    The parts by split, or one called ``"all"``, and the names of the pictures that were left out.
+    """
+    tree = FileTree(path)
+    names = [name for name in tree.names() if is_picture(name)]
+    if not names:
+        raise DatasetError(f"{path} has no pictures. There must be a folder for each class, with pictures in it.")
+    tops = {name.split("/")[0].lower() for name in names if "/" in name}
+    has_splits = tops <= set(SPLIT_NAMES) and "train" in {SPLIT_NAMES[top] for top in tops}
+    placed = np.array([_placed(tree, name, has_splits) for name in names], dtype=object)
+    _refuse_empty_folders(tree, names, has_splits)
+    pictures = [Picture.of(tree.where(name), partial(tree.read, name)) for name in names]
+    images, kept, skipped = stack(pictures, image_size=image_size, skip_corrupt=skip_corrupt)
+    splits, labels = placed[kept].T
+    parts = {split: Part(images[splits == split], labels[splits == split]) for split in sorted(set(splits))}
+    to_train = parts.get("train", parts.get(ALL))
+    missing = sorted(set(placed[:, 1]) - (set() if to_train is None else set(to_train.y)))
+    if missing:
+        raise DatasetError(f"{path}: there is no picture to train on of the class(es) {missing}.")
+    return parts, skipped
 
 
-def _refuse(damaged: dict[int, str]) -> None:
-    if not damaged:
-        raise DatasetError("There are no images.")
-    listed = [damaged[number] for number in sorted(damaged)[:MOST_NAMES]]
-    more = f" (and {len(damaged) - len(listed)} more)" if len(damaged) > len(listed) else ""
-    raise DatasetError(f"{' '.join(listed)}{more} Mend or remove them, or leave them out with skip_corrupt=True.")
+def _placed(tree: FileTree, name: str, has_splits: bool) -> tuple[str, str]:
+    """Return split and class of a picture."""
+    folders = name.split("/")[:-1]
+    if len(folders) < 1 + has_splits:
+        raise DatasetError(f"{tree.where(name)} lies in no folder that would name its class.")
+    return (SPLIT_NAMES[folders[0].lower()], folders[1]) if has_splits else (ALL, folders[0])
+
+
+def _refuse_empty_folders(tree: FileTree, names: Sequence[str], has_splits: bool) -> None:
+    """Refuse a class folder without pictures: it may be a class whose pictures were forgotten."""
+    for folder in sorted(tree.path.glob("*/*/" if has_splits else "*/")) if tree.is_folder else []:
+        name = folder.relative_to(tree.path).as_posix()
+        if not any(part.startswith(".") for part in name.split("/")) and not any(
+            picture.startswith(f"{name}/") for picture in names
+        ):
+            raise DatasetError(f"{folder} has no pictures. Remove the folder if it stands for no class.")

@@ -8,9 +8,21 @@ from typing import Any
 
 from worstclass._checks import check_choice, require_known_options
 from worstclass.data.facts import NamedDataset
+from worstclass.data.locate import find
 from worstclass.data.named import all_sheets
-from worstclass.data.official import load_official
-from worstclass.data.splits import Splits
+from worstclass.data.splits import (
+    THIN_TEST,
+    THIN_TRAINING,
+    VALIDATION_SHARE,
+    Part,
+    Splits,
+    check_shares,
+    cut_parts,
+    generator,
+    profile_counts,
+    take_rows,
+    thin,
+)
 
 DATASETS = all_sheets()
 
@@ -39,9 +51,9 @@ def named_dataset(name: str, **variant: Any) -> NamedDataset:
 def load_dataset(name: str, root: str | Path | None = None, seed: int = 0, **options: Any) -> Splits:
     """Load a data set by its name, split for training and testing.
 
-    Images come as unsigned bytes, shape (n, channels, height, width), and stay so until the batch. Sets with an
-    official training part and no official validation part are split as in the paper: 7:3 of the training rows, each
-    class in its proportion (see ``worstclass.data.stratified`` for the rounding), and the official test rows.
+    Images are unsigned bytes, shape (n, channels, height, width), until a batch is formed. Sets with an official
+    training part and no official validation part are split as in the paper: 7:3 of the training rows, each class in
+    its proportion (see ``worstclass.data.splits`` for the rounding), and the official test rows.
 
     Parameters
     ----------
@@ -67,10 +79,44 @@ def load_dataset(name: str, root: str | Path | None = None, seed: int = 0, **opt
     variants = _variants(dataset)
     require_known_options(options, [*_options(dataset), *variants], owner=f"The data set {name!r}")
     dataset = named_dataset(name, **{option: options.pop(option) for option in variants if option in options})
-    if dataset.load is None:
-        return load_official(dataset, seed, root=root, **options)
-    place = {} if dataset.built_in else {"root": root}
-    return dataset.load(seed, **place, **options)
+    return _load_official(dataset, root, seed, **options) if dataset.load is None else dataset.load(seed, **options)
+
+
+def _load_official(
+    dataset: NamedDataset,
+    root: str | Path | None,
+    seed: int,
+    *,
+    val: float | None = None,
+    cal: float = 0.0,
+    rho: float = 10,
+    profile: str = "exponential",
+    thin_test: bool = True,
+) -> Splits:
+    """Read the official parts of a set, thin them if the set has a long tail, and split the training rows."""
+    generator(seed)  # refuses bad values before anything is read
+    profile_counts([1], rho=rho, profile=profile)
+    if val is None:
+        val = 0.0 if "val" in dataset.counts else VALIDATION_SHARE
+    check_shares({"val": val}, "load_dataset")
+    check_shares({"cal": cal}, "load_dataset")
+    tree = find(dataset, root)
+    parts = {part: dataset.read_part(tree, part) for part in dataset.counts}
+    if dataset.long_tail:
+        for name, use, ratio in (("train", THIN_TRAINING, rho), ("test", THIN_TEST, rho if thin_test else 1)):
+            labels = parts[name].y
+            kept = thin(labels, dataset.n_classes, generator(seed, use), rho=ratio, profile=profile)
+            parts[name] = _rows(parts[name], kept)
+    if val or cal:
+        train = parts["train"]
+        rows = cut_parts(train.y, seed=seed, val=val, cal=cal)
+        parts |= {name: _rows(train, index) for name, index in rows.items()}
+    names = dataset.class_names or (dataset.read_class_names(tree) if dataset.read_class_names else ())
+    return Splits.from_parts(parts, names)
+
+
+def _rows(part: Part, index: Any) -> Part:
+    return Part(take_rows(part.X, index), part.y[index])
 
 
 def _variants(dataset: NamedDataset) -> list[str]:
@@ -79,6 +125,7 @@ def _variants(dataset: NamedDataset) -> list[str]:
 
 def _options(dataset: NamedDataset) -> list[str]:
     """Return the options of loading a set, apart from those that make another variant of it."""
-    if dataset.load is None:
-        return ["cal"] if "val" in dataset.counts else ["val", "cal"]
-    return [name for name in inspect.signature(dataset.load).parameters if name not in ("seed", "root")]
+    if dataset.load is not None:
+        return [name for name in inspect.signature(dataset.load).parameters if name != "seed"]
+    shares = ["cal"] if "val" in dataset.counts else ["val", "cal"]
+    return ["rho", "profile", "thin_test", *shares] if dataset.long_tail else shares

@@ -6,41 +6,41 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from worstclass.data.splits import ALL, Part, Splits, make_splits
+import numpy as np
+
+from worstclass.data.splits import ALL, PARTS, Part, Splits, make_splits
 from worstclass.data.trees import is_archive
-from worstclass.exceptions import DatasetError, ParameterError, WorstClassWarning
+from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, WorstClassWarning
 
-TABLE_SUFFIXES = (".csv", ".parquet", ".pq")
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARQUET_SUFFIXES = (".parquet", ".pq")
+TABLE_SUFFIXES = (".csv", *PARQUET_SUFFIXES)
 ARRAY_SUFFIX = ".npz"
+
+#: how a missing value is written in a column of features
+MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A", "?"]
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Rows that were read.
-
-    Attributes
-    ----------
-    parts : by split where the data has splits of its own, with ``"train"`` among them; else one part, ``"all"``.
-    skipped : names of damaged pictures that were left out.
-    memory_bytes : the most that is copied into memory of rows that lie on disk.
-    """
+    """Parts of the user's rows: by split, with ``"train"`` among them, or one part ``"all"``."""
 
     parts: Mapping[str, Part]
-    skipped: tuple[str, ...] = ()
-    memory_bytes: int | None = None
 
     def splits(self, *, val: float = 0.0, cal: float = 0.0, test: float = 0.2, seed: int = 0) -> Splits:
         """Return the splits: those that the data has as they are, others cut from its training rows in these shares."""
         whole = self.parts[ALL if ALL in self.parts else "train"]
-        shares = {
-            name: 0.0 if name in self.parts else share for name, share in (("val", val), ("cal", cal), ("test", test))
-        }
         own = {name: part for name, part in self.parts.items() if name not in (ALL, "train")}
+        asked = dict(zip(PARTS, (val, cal, test), strict=True))
+        shares = {name: 0.0 if name in own else share for name, share in asked.items()}
         if not any(shares.values()):
             return Splits.from_parts({"train": whole, **own})
-        cut = make_splits(whole.X, whole.y, **shares, seed=seed, memory_bytes=self.memory_bytes)
-        return Splits(cut.train, own.get("val", cut.val), own.get("cal", cut.cal), own.get("test", cut.test))
+        cut = make_splits(whole.X, whole.y, **shares, seed=seed)
+        return Splits.from_parts({"train": cut.train, "val": cut.val, "cal": cut.cal, "test": cut.test, **own})
 
 
 def read_source(
@@ -49,7 +49,6 @@ def read_source(
     target: str | None = None,
     image_size: int | tuple[int, int] | None = None,
     skip_corrupt: bool = False,
-    memory_bytes: int | None = None,
 ) -> Source:
     """Read data from a path.
 
@@ -59,71 +58,118 @@ def read_source(
     target : column of the labels; for tables, and only for those.
     image_size : height and width to bring pictures to, or one number for both; needed where they differ in size.
     skip_corrupt : leave damaged pictures out, with a warning that names them; else they are an error.
-    memory_bytes : images with more bytes together are decoded to disk and mapped; None for 1 GiB.
 
     Examples
     --------
     >>> import tempfile
-    >>> import numpy as np
     >>> path = Path(tempfile.mkdtemp()) / "mine.npz"
     >>> np.savez(path, X=np.zeros((10, 28, 28, 3), np.uint8), y=np.arange(10) % 2)
     >>> splits = read_source(path).splits(test=0.2)
     >>> splits.train.X.shape, splits.test.X.shape
     ((8, 3, 28, 28), (2, 3, 28, 28))
     """
+    from worstclass.data.arrays import is_npy_folder, read_arrays
+
     path = Path(path)
     is_table = path.suffix.lower() in TABLE_SUFFIXES
-    if not is_table and not path.exists():
+    is_arrays = is_npy_folder(path) if path.is_dir() else path.suffix.lower() == ARRAY_SUFFIX
+    if is_table != (target is not None):
+        wanted, unwanted = "the column of the labels when the data is a table", "left out unless the data is a table"
+        raise ParameterError("target", "read_source", allowed=wanted if is_table else unwanted, got=target)
+    if (is_table or is_arrays) and image_size is not None:
+        allowed = "left out unless the data is a folder of pictures"
+        raise ParameterError("image_size", "read_source", allowed=allowed, got=image_size)
+    if target is not None:
+        return Source({ALL: read_table(path, target)})
+    if not path.exists():
         raise DatasetError(f"There is no file or folder {path}.")
-    if not is_table and target is not None:
-        raise ParameterError("target", "read_source", allowed="left out unless the data is a table", got=target)
-    if is_table or _is_arrays(path):
-        if image_size is not None:
-            allowed = "left out unless the data is a folder of pictures"
-            raise ParameterError("image_size", "read_source", allowed=allowed, got=image_size)
-        parts = {ALL: _table(path, target)} if is_table else _array_parts(path, memory_bytes)
-        return Source(parts, memory_bytes=memory_bytes)
+    if is_arrays:
+        return Source(read_arrays(path))
     if not path.is_dir() and not is_archive(path.name):
         raise DatasetError(
             f"{path} is of no kind that is read: an image folder or an archive of one, a folder with X.npy and y.npy, "
             f"or a file {', '.join((ARRAY_SUFFIX, *TABLE_SUFFIXES))}."
         )
-    return _pictures(path, image_size, skip_corrupt, memory_bytes)
+    from worstclass.data.pictures import read_image_folder
+
+    parts, skipped = read_image_folder(path, image_size=image_size, skip_corrupt=skip_corrupt)
+    if skipped:
+        text = f"{len(skipped)} damaged pictures were left out: {', '.join(skipped)}"
+        warnings.warn(text, WorstClassWarning, stacklevel=2)
+    return Source(parts)
 
 
-def _table(path: Path, target: str | None) -> Part:
-    from worstclass.data.tables import read_table
+def read_table(path: str | Path, target: str) -> Part:
+    """Read a CSV or Parquet file; columns that are not numbers become categories.
 
-    if target is None:
-        raise ParameterError(
-            "target", "read_source", allowed="the column of the labels when the data is a table", got=None
+    Parameters
+    ----------
+    path : the file; ``.parquet`` and ``.pq`` are Parquet, which needs pyarrow, and all else is CSV.
+    target : name of the column that holds the labels; a row without a label is refused.
+
+    Returns
+    -------
+    A part whose X is a data frame with every column but the target.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    if not path.is_file():
+        raise DatasetError(f"There is no file {path}. Pass the path of a CSV file, or a data set's name.")
+    table = _read_parquet(path) if path.suffix.lower() in PARQUET_SUFFIXES else _read_csv(path, target)
+    if table.empty:
+        raise DatasetError(f"{path} has no rows.")
+    if target not in table.columns:
+        raise UnknownNameError("target", f"the table {path.name}", target, table.columns)
+    labels = table.pop(target)
+    if labels.isna().any():
+        count, first = labels.isna().sum(), labels.isna().argmax() + 1
+        raise DatasetError(f"{path}: the target {target!r} is empty in {count} rows, first in row {first}.")
+    if table.shape[1] == 0:
+        raise DatasetError(f"{path}: there is no column besides the target {target!r}.")
+    y = labels if pd.api.types.is_numeric_dtype(labels) else labels.astype(object)
+    return Part(categories_for_text(table, str(path)), y.to_numpy())
+
+
+def categories_for_text(table: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return the table with columns that are not numbers as categories; refuse infinite numbers."""
+    import pandas as pd
+
+    text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
+    infinite = np.isinf(table.drop(columns=text).to_numpy(dtype=np.float64, na_value=np.nan))
+    if infinite.any():
+        names = table.columns.drop(text)[infinite.any(axis=0)].tolist()
+        raise DatasetError(
+            f"{where} has infinite numbers in the columns {names}, first in row {infinite.any(axis=1).argmax() + 1}. "
+            "Leave cells empty where a number is missing, or write a finite one."
         )
-    return read_table(path, target)
+    try:
+        return table.astype(dict.fromkeys(text, "category"))
+    except TypeError:
+        raise DatasetError(f"{where}: a column must hold numbers or text; lists and the like are not read.") from None
 
 
-def _is_arrays(path: Path) -> bool:
-    from worstclass.data.arrays import is_npy_folder
+def _read_parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd
 
-    return is_npy_folder(path) if path.is_dir() else path.suffix.lower() == ARRAY_SUFFIX
-
-
-def _array_parts(path: Path, memory_bytes: int | None) -> dict[str, Part]:
-    from worstclass.data.arrays import Arrays, NpyFolder, NpzArrays, read_arrays
-
-    arrays: Arrays = NpyFolder(path) if path.is_dir() else NpzArrays(path, memory_bytes)
-    return read_arrays(arrays, memory_bytes)
+    try:
+        return pd.read_parquet(path, engine="pyarrow").reset_index(drop=True)
+    except ImportError:
+        raise DatasetError(f"Reading {path} needs pyarrow: pip install 'worstclass[parquet]'.") from None
+    except (ValueError, OSError) as error:  # pyarrow's own errors are of these kinds
+        raise DatasetError(f"{path} cannot be read as a Parquet file: {error}") from None
 
 
-def _pictures(
-    path: Path, image_size: int | tuple[int, int] | None, skip_corrupt: bool, memory_bytes: int | None
-) -> Source:
-    from worstclass.data.image_folder import read_image_folder
+def _read_csv(path: Path, target: str) -> Any:
+    import pandas as pd
 
-    found = read_image_folder(path, image_size=image_size, skip_corrupt=skip_corrupt, memory_bytes=memory_bytes)
-    if found.skipped:
-        warnings.warn(
-            f"{len(found.skipped)} damaged pictures were left out: {', '.join(found.skipped)}",
-            WorstClassWarning,
-            stacklevel=3,
-        )
-    return Source(found.parts, found.skipped, memory_bytes)
+    try:
+        columns = pd.read_csv(path, nrows=0).columns
+        # a class may well be called "None" or "NA"; in the target only an empty cell is missing
+        missing = {name: [""] if name == target else MISSING for name in columns}
+        table = pd.read_csv(path, na_values=missing, keep_default_na=False)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise DatasetError(f"{path} cannot be read as a CSV file: {error}") from None
+    if not isinstance(table.index, pd.RangeIndex):
+        raise DatasetError(f"{path}: the rows have more fields than the first line names. Name every column.")
+    return table

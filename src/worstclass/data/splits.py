@@ -1,31 +1,45 @@
-"""Training, validation, calibration and test rows, kept apart."""
+"""Training, validation, calibration and test rows, kept apart; how rows are cut apart class by class.
+
+The rounding of the paper: of n rows, a share s is cut off as ``ceil(s * n)`` rows. So 7:3 of 20,431 rows are 14,301
+and 6,130. The rows that are kept are shared among the classes by largest remainder: each class gets its share rounded
+down, and the rows still missing go to the classes that lost most by that.
+
+A balanced set is thinned to a long tail by a profile. Class k of K keeps ``floor(n_k * rho ** (-k / (K - 1)))`` of its
+n_k rows under the exponential profile: the first class keeps all, and the last one in rho. Under the step profile the
+first half of the classes keeps all and the second half one in rho.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from worstclass.data.disk import copy_rows
-from worstclass.data.stratified import check_shares
-from worstclass.exceptions import DataError
+from worstclass._checks import check_choice, check_count, is_number
+from worstclass._typing import IntArray
+from worstclass.exceptions import DataError, ParameterError
 
+PROFILES = ("exponential", "step")
 PARTS = ("val", "cal", "test")
+
+#: share of the official training rows that the paper validates on
+VALIDATION_SHARE = 0.3
+
+# what a seed of a named data set is used for; a number, once given, stays
+CUTS = {"val": 0, "cal": 1, "test": 4}
+THIN_TRAINING, THIN_TEST = 2, 3
 
 #: what folders and arrays of a split are called -> what the split is for
 SPLIT_NAMES = {
-    "train": "train",
-    "training": "train",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "cal": "cal",
-    "calibration": "cal",
-    "test": "test",
-    "testing": "test",
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation"), "val"),
+    **dict.fromkeys(("cal", "calibration"), "cal"),
+    **dict.fromkeys(("test", "testing"), "test"),
 }
 
 #: the part of rows that are not split yet
@@ -87,14 +101,7 @@ class Splits:
 
 
 def make_splits(
-    X: Any,
-    y: npt.ArrayLike,
-    *,
-    val: float = 0.0,
-    cal: float = 0.0,
-    test: float = 0.2,
-    seed: int = 0,
-    memory_bytes: int | None = None,
+    X: Any, y: npt.ArrayLike, *, val: float = 0.0, cal: float = 0.0, test: float = 0.2, seed: int = 0
 ) -> Splits:
     """Split rows by class, at random, each class in the given shares.
 
@@ -107,8 +114,6 @@ def make_splits(
     y : labels, shape (n,).
     val, cal, test : share of each part; training gets the rest.
     seed : fixes the draw.
-    memory_bytes : rows of an array that lies on disk are copied to disk again where they have more bytes; None for
-        ``worstclass.data.disk.MEMORY_BYTES``.
 
     Examples
     --------
@@ -127,10 +132,7 @@ def make_splits(
     if n_rows != len(labels):
         raise DataError(f"X and y must have one label for each row. Got {n_rows} rows and {len(labels)} labels.")
     rows = _rows_by_part(labels, shares, np.random.default_rng(seed))
-    parts = {
-        name: Part(take_rows(X, index, memory_bytes), labels[index]) if len(index) else None
-        for name, index in rows.items()
-    }
+    parts = {name: Part(take_rows(X, index), labels[index]) for name, index in rows.items() if len(index)}
     return Splits.from_parts(parts)
 
 
@@ -144,24 +146,17 @@ def columns_in_order(X: Any, names: Any) -> Any:
     return X[list(names)]
 
 
-def take_rows(X: Any, index: npt.NDArray[np.int64], memory_bytes: int | None = None) -> Any:
-    """Return rows of an array, a sparse matrix, a data frame or a list.
-
-    Rows of an array that lies on disk are copied to disk where they have more than ``memory_bytes``.
-    """
+def take_rows(X: Any, index: IntArray) -> Any:
+    """Return rows of an array, a sparse matrix, a data frame or a list."""
     if hasattr(X, "iloc"):
         return X.iloc[index]
-    if isinstance(X, np.memmap):
-        return copy_rows(X, index, memory_bytes)
     if not hasattr(X, "shape"):
         return [X[i] for i in index.tolist()]
     return X.tocsr()[index] if hasattr(X, "tocsr") else X[index]
 
 
-def _rows_by_part(
-    labels: npt.NDArray[Any], shares: dict[str, float], rng: np.random.Generator
-) -> dict[str, npt.NDArray[np.int64]]:
-    chosen: dict[str, list[npt.NDArray[np.int64]]] = {"train": [], **{name: [] for name in PARTS}}
+def _rows_by_part(labels: npt.NDArray[Any], shares: dict[str, float], rng: np.random.Generator) -> dict[str, IntArray]:
+    chosen: dict[str, list[IntArray]] = {"train": [], **{name: [] for name in PARTS}}
     for label in np.unique(labels):
         index = rng.permutation(np.flatnonzero(labels == label))
         for name, share in shares.items():
@@ -170,3 +165,137 @@ def _rows_by_part(
             index = index[count:]
         chosen["train"].append(index)
     return {name: np.sort(np.concatenate(parts)) for name, parts in chosen.items()}
+
+
+def allot(counts: IntArray, total: int) -> IntArray:
+    """Share ``total`` rows among classes in proportion to ``counts``, by largest remainder.
+
+    A class that has rows gets at least one, as long as there are rows for all. Equal remainders go to the first class.
+
+    Examples
+    --------
+    >>> allot(np.array([5, 5, 5]), 7).tolist(), allot(np.array([100, 1]), 50).tolist()
+    ([3, 2, 2], [49, 1])
+    """
+    n_rows = int(counts.sum())
+    if not 0 <= total <= n_rows:
+        raise DataError(f"{total} rows cannot be taken of {n_rows}.")
+    if total == n_rows:
+        return counts.copy()
+    given, remainder = np.divmod(counts * total, n_rows)
+    missing = total - int(given.sum())
+    given[np.argsort(-remainder, kind="stable")[:missing]] += 1
+    for empty in np.flatnonzero((given == 0) & (counts > 0)):
+        largest = int(np.argmax(given))
+        if given[largest] <= 1:
+            break
+        given[largest] -= 1
+        given[empty] += 1
+    return given
+
+
+def cut(labels: npt.NDArray[Any], n_off: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Cut ``n_off`` rows off, each class in its proportion, at random within a class.
+
+    Returns
+    -------
+    The rows that are kept and those that are cut off, each in ascending order.
+
+    Examples
+    --------
+    >>> kept, off = cut(np.repeat([0, 1], [6, 4]), share_of(0.3, 10), np.random.default_rng(0))
+    >>> len(kept), len(off), set(kept) & set(off)
+    (7, 3, set())
+    """
+    _, label, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    kept = draw(label, allot(counts, len(labels) - n_off), rng)
+    return kept, np.setdiff1d(np.arange(len(labels)), kept, assume_unique=True)
+
+
+def share_of(share: float, n_rows: int) -> int:
+    """Return ``ceil(share * n_rows)``, with the share as the decimal it was written as."""
+    return math.ceil(Fraction(str(share)) * n_rows)
+
+
+def cut_parts(
+    labels: npt.NDArray[Any], *, seed: int, val: float = 0.0, cal: float = 0.0, test: float = 0.0
+) -> dict[str, IntArray]:
+    """Cut parts off the rows of a named data set, by the rounding of the paper; the rest is ``"train"``.
+
+    Parameters
+    ----------
+    labels : of all rows.
+    seed : fixes the draws. Each part is drawn apart: with another ``cal``, the same rows validate.
+    val, test : shares of all rows.
+    cal : share of the rows that are left after that.
+
+    Examples
+    --------
+    >>> rows = cut_parts(np.arange(50_000) % 10, seed=0, val=0.3, cal=0.1)
+    >>> {part: len(index) for part, index in rows.items()}
+    {'train': 31500, 'val': 15000, 'cal': 3500}
+    """
+    n_test, n_val = share_of(test, len(labels)), share_of(val, len(labels))
+    n_cal = share_of(cal, len(labels) - n_test - n_val)
+    rows = {"train": np.arange(len(labels))}
+    for part, n_off in (("test", n_test), ("val", n_val), ("cal", n_cal)):
+        if n_off:
+            kept, off = cut(labels[rows["train"]], n_off, generator(seed, CUTS[part]))
+            rows["train"], rows[part] = rows["train"][kept], rows["train"][off]
+    return rows
+
+
+def draw(label: npt.NDArray[np.integer], counts: IntArray, rng: np.random.Generator) -> IntArray:
+    """Draw ``counts[k]`` rows of each class k at random; return them in ascending order."""
+    drawn = [rng.permutation(np.flatnonzero(label == k))[:count] for k, count in enumerate(counts.tolist())]
+    return np.sort(np.concatenate(drawn)) if drawn else np.empty(0, np.int64)
+
+
+def generator(seed: int, *path: int) -> np.random.Generator:
+    """Return the generator of one use of a seed; other uses do not shift it."""
+    check_count(seed, "seed", "load_dataset", least=0)
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=path))
+
+
+def check_shares(shares: Mapping[str, float], owner: str) -> None:
+    """Refuse shares outside of [0, 1), and shares that leave nothing to train on."""
+    for name, share in shares.items():
+        if not is_number(share) or not 0 <= share < 1:
+            raise ParameterError(name, owner, allowed="a share in [0, 1)", got=share)
+    if sum(Fraction(str(share)) for share in shares.values()) >= 1:
+        raise ParameterError(", ".join(shares), owner, allowed="less than 1 together", got=dict(shares))
+
+
+def profile_counts(counts: npt.ArrayLike, *, rho: float, profile: str = "exponential") -> IntArray:
+    """Return how many of its rows each class keeps.
+
+    Parameters
+    ----------
+    counts : rows of each class, in the order of the labels.
+    rho : rows of the first class for one of the last, at least 1.
+    profile : ``"exponential"`` or ``"step"``.
+
+    Examples
+    --------
+    >>> profile_counts([5000] * 10, rho=10).tolist()
+    [5000, 3871, 2997, 2320, 1796, 1391, 1077, 834, 645, 500]
+    >>> profile_counts([100] * 4, rho=20, profile="step").tolist()
+    [100, 100, 5, 5]
+    """
+    check_choice(profile, "profile", "the imbalanced set", PROFILES)
+    if not is_number(rho) or rho < 1:
+        raise ParameterError("rho", "the imbalanced set", allowed="a number of at least 1", got=rho)
+    rows = np.asarray(counts)
+    place = np.arange(len(rows)) / max(len(rows) - 1, 1)
+    if profile == "step":
+        place = (np.arange(len(rows)) >= len(rows) - len(rows) // 2).astype(np.float64)
+    # rounded first: of 49 rows and rho = 49 the last class keeps 1, where floating point gives 0.9999999999999999
+    return np.floor(np.round(rows * float(rho) ** -place, 9)).astype(np.int64)
+
+
+def thin(
+    labels: npt.NDArray[np.int64], n_classes: int, rng: np.random.Generator, *, rho: float, profile: str
+) -> IntArray:
+    """Return the rows that are kept, drawn at random within a class, in ascending order."""
+    kept = profile_counts(np.bincount(labels, minlength=n_classes), rho=rho, profile=profile)
+    return draw(labels, kept, rng)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from worstclass._checks import check_choice, check_count
+from worstclass._checks import check_count
 from worstclass._typing import FloatArray
 from worstclass.data.facts import NamedDataset
 from worstclass.data.splits import Part, Splits
@@ -24,18 +24,15 @@ Draw = Callable[[int, np.random.Generator], FloatArray]
 SQUARE_CENTRES = np.array([(0.0, 1.4), (1.4, 1.4), (2.8, 1.4), (1.4, 2.8), (1.4, 0.0)])
 DISC_CENTRES = np.array([(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)])
 HALF_DIAGONAL = math.sqrt(2.0)
-SCALINGS = ("known", "sample")
 
 
-def artificial_balanced(seed: int = 0, *, n_train: int = 100, n_test: int = 100_000, scaling: str = "known") -> Splits:
+def artificial_balanced(seed: int = 0, *, n_train: int = 100, n_test: int = 100_000) -> Splits:
     """Draw the five squares.
 
     Parameters
     ----------
     seed : fixes the draw; training and test rows are drawn independently of each other's number.
     n_train, n_test : rows of each class.
-    scaling : ``"known"``: by the extent of the regions, so that training and test share one space. ``"sample"``: each
-        sample by its own extremes, rounded to two decimals, as in the authors' code.
 
     Examples
     --------
@@ -45,13 +42,11 @@ def artificial_balanced(seed: int = 0, *, n_train: int = 100, n_test: int = 100_
     """
     _check_counts("artificial-balanced", n_train=n_train, n_test=n_test)
     sizes = {"train": [n_train] * 5, "test": [n_test] * 5}
-    return _splits(seed, SQUARE_CENTRES, HALF_DIAGONAL, _in_rotated_square, sizes, scaling)
+    return _splits(seed, SQUARE_CENTRES, HALF_DIAGONAL, _in_rotated_square, sizes)
 
 
-def artificial_imbalanced(
-    seed: int = 0, *, n_min: int = 100, n_test_min: int = 10_000, scaling: str = "known"
-) -> Splits:
-    """Draw the four discs; see ``artificial_balanced`` for ``seed`` and ``scaling``.
+def artificial_imbalanced(seed: int = 0, *, n_min: int = 100, n_test_min: int = 10_000) -> Splits:
+    """Draw the four discs; see ``artificial_balanced`` for ``seed``.
 
     Parameters
     ----------
@@ -59,29 +54,19 @@ def artificial_imbalanced(
     """
     _check_counts("artificial-imbalanced", n_min=n_min, n_test_min=n_test_min)
     sizes = {"train": [10 * n_min] * 3 + [n_min], "test": [10 * n_test_min] * 3 + [n_test_min]}
-    return _splits(seed, DISC_CENTRES, 1.0, _in_unit_disc, sizes, scaling)
+    return _splits(seed, DISC_CENTRES, 1.0, _in_unit_disc, sizes)
 
 
-def _splits(
-    seed: int,
-    centres: FloatArray,
-    reach: float,
-    draw: Draw,
-    sizes: dict[str, list[int]],
-    scaling: str,
-) -> Splits:
+def _splits(seed: int, centres: FloatArray, reach: float, draw: Draw, sizes: dict[str, list[int]]) -> Splits:
+    """Draw the regions, scaled by their extent so that they lie in the unit square."""
     check_count(seed, "seed", "the artificial data", least=0)
-    check_choice(scaling, "scaling", "the artificial data", SCALINGS)
     low, high = centres.min(axis=0) - reach, centres.max(axis=0) + reach
     parts = {}
     for position, (name, counts) in enumerate(sizes.items()):
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(position,)))
         X = np.concatenate([draw(n, rng) + centre for n, centre in zip(counts, centres, strict=True)])
         y = np.repeat(np.arange(1, len(centres) + 1), counts)
-        if scaling == "sample":
-            low, high = X.min(axis=0), X.max(axis=0)
-        X = (X - low) / (high - low)
-        parts[name] = Part((np.round(X, 2) if scaling == "sample" else X).astype(np.float32), y)
+        parts[name] = Part(((X - low) / (high - low)).astype(np.float32), y)
     return Splits(train=parts["train"], test=parts["test"])
 
 

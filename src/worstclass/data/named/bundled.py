@@ -11,11 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from worstclass._typing import IntArray
 from worstclass.data.facts import NamedDataset
-from worstclass.data.official import CUT_CALIBRATION, CUT_TEST, CUT_VALIDATION
-from worstclass.data.splits import Part, Splits, take_rows
-from worstclass.data.stratified import check_shares, cut, generator, share_of
+from worstclass.data.splits import Part, Splits, check_shares, cut_parts, generator, share_of, take_rows
 
 _FUNCTIONS = {
     "digits": "load_digits",
@@ -34,24 +31,9 @@ def _load(name: str, seed: int = 0, *, val: float = 0.2, cal: float = 0.0, test:
 
     table = getattr(datasets, _FUNCTIONS[name])(as_frame=True)
     labels = table.target.to_numpy().astype(np.int64)
-    rows = _rows(labels, test=test, val=val, cal=cal, seed=seed)
+    rows = cut_parts(labels, test=test, val=val, cal=cal, seed=seed)
     parts = {part: Part(take_rows(table.data, index), labels[index]) for part, index in rows.items()}
     return Splits.from_parts(parts, SHEETS[name].class_names)
-
-
-def _rows(labels: IntArray, *, test: float, val: float, cal: float, seed: int) -> dict[str, IntArray]:
-    n_test, n_val = share_of(test, len(labels)), share_of(val, len(labels))
-    n_cal = share_of(cal, len(labels) - n_test - n_val)
-    rows = {"train": np.arange(len(labels))}
-    for part, n_off, use in (
-        ("test", n_test, CUT_TEST),
-        ("val", n_val, CUT_VALIDATION),
-        ("cal", n_cal, CUT_CALIBRATION),
-    ):
-        if n_off:
-            kept, off = cut(labels[rows["train"]], n_off, generator(seed, use))
-            rows["train"], rows[part] = rows["train"][kept], rows["train"][off]
-    return rows
 
 
 def _sheet(name: str, summary: str, class_names: tuple[str, ...], n_rows: int, **facts: Any) -> NamedDataset:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import functools
 import string
-from typing import Any
 
-from worstclass.data.decoded import Undecoded
 from worstclass.data.facts import DataFile, Download, NamedDataset
 from worstclass.data.named.mnist import read_idx_pair
-from worstclass.data.official import VALIDATION_SHARE
-from worstclass.data.stratified import share_of
+from worstclass.data.splits import VALIDATION_SHARE, Part, share_of
 from worstclass.data.trees import FileTree
 from worstclass.exceptions import UnknownNameError
 
@@ -45,11 +42,12 @@ def sheet(split: str = "byclass") -> NamedDataset:
         raise UnknownNameError("split", "the data set 'emnist'", split, _SPLITS)
     classes, n_train, n_test, _ = _SPLITS[split]
     n_val = share_of(VALIDATION_SHARE, n_train)
+    booster = {"booster": {"theta": 0.4, "gamma": 0.2898}} if split == "byclass" else {}
     return NamedDataset(
         name="emnist",
         summary=f"handwritten letters and digits, 28 x 28 grey ({split})",
         n_classes=len(classes),
-        settings=_settings(split),
+        settings={**booster, "learner": {"module": "resnet18", "batch_size": 512}},
         class_names=tuple(classes),
         counts={"train": n_train, "test": n_test},
         rows={"train": n_train - n_val, "val": n_val, "test": n_test},
@@ -69,14 +67,7 @@ def sheet(split: str = "byclass") -> NamedDataset:
     )
 
 
-def _settings(split: str) -> dict[str, dict[str, Any]]:
-    learner = {"module": "resnet18", "batch_size": 512}
-    return (
-        {"booster": {"theta": 0.4, "gamma": 0.2898}, "learner": learner} if split == "byclass" else {"learner": learner}
-    )
-
-
-def _read(split: str, tree: FileTree, part: str) -> Undecoded:
+def _read(split: str, tree: FileTree, part: str) -> Part:
     classes, _, _, first = _SPLITS[split]
     images, labels = _names(split, part)
     return read_idx_pair(tree, images, labels, n_classes=len(classes), first=first, transposed=True)

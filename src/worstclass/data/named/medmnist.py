@@ -7,15 +7,13 @@ publisher's package (version 3.0.2) states.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from worstclass.data.arrays import NpzReader
-from worstclass.data.decoded import Images, Undecoded, as_labels
-from worstclass.data.facts import DataFile, Download, NamedDataset
+from worstclass.data.arrays import Arrays, channels_first
+from worstclass.data.facts import DataFile, Download, NamedDataset, as_labels
+from worstclass.data.splits import Part
 from worstclass.data.trees import FileTree
 from worstclass.exceptions import DatasetError, UnknownNameError
 
@@ -27,8 +25,7 @@ _ORGANS = (
 )
 
 
-@dataclass(frozen=True)
-class _Facts:
+class _Facts(NamedTuple):
     """What tells one set from the others; ``md5`` in the order of ``SIZES``, ``rows`` of train, val and test."""
 
     summary: str
@@ -141,53 +138,25 @@ _FACTS = {
 }
 
 
-def read_part(path: Path, part: str, *, n_classes: int, image_shape: tuple[int, int, int]) -> Undecoded:
-    """Read one official part: ``train``, ``val`` or ``test``.
-
-    Parameters
-    ----------
-    path : the npz file.
-    part : name of the part.
-    n_classes : number of classes.
-    image_shape : channels, height, width. The file has the channels last, or leaves a single one out.
-    """
-    images, labels = f"{part}_images", f"{part}_labels"
-    with NpzReader(path) as arrays:
-        missing = [name for name in (images, labels) if name not in arrays.names]
-        if missing:
-            raise DatasetError(f"{path} has no {' and no '.join(missing)}. It has {arrays.names}.")
-        header = arrays.header(images)
-        channels, height, width = image_shape
-        allowed = [(height, width, channels)] + ([(height, width)] if channels == 1 else [])
-        if header.dtype != np.uint8 or header.shape[1:] not in allowed:
-            raise DatasetError(
-                f"{path}: {images} must be unsigned bytes of shape (n, {height}, {width}"
-                f"{f', {channels}' if channels > 1 else ''}). Got {header.dtype} of shape {header.shape}."
-            )
-        found = as_labels(arrays.read(labels), n_classes, n_images=header.shape[0], where=f"{path}: {labels}")
-
-    def fill(target: Images) -> None:
-        with NpzReader(path) as arrays:
-            for start, rows in arrays.chunks(images):
-                rows = rows.reshape(len(rows), height, width, channels)
-                target[start : start + len(rows)] = rows.transpose(0, 3, 1, 2)
-
-    return Undecoded(found, image_shape, fill)
-
-
 def sheet(name: str, size: int = 28) -> NamedDataset:
     """Return the facts of a set at one size."""
     if size not in SIZES:
         raise UnknownNameError("size", f"the data set {name!r}", size, SIZES)
     facts = _FACTS[name]
-    file = f"{name}.npz" if size == 28 else f"{name}_{size}.npz"
+    file = _file_name(name, size)
     md5 = facts.md5.split()[SIZES.index(size)]
     rows = dict(zip(("train", "val", "test"), facts.rows, strict=True))
+    settings: dict[str, dict[str, Any]] = {"learner": {"module": "resnet18", "batch_size": 512}}
+    if name == "tissuemnist":  # the paper's values, and its network: a ResNet-18 of three narrow stages
+        settings = {
+            "booster": {"theta": 0.5, "gamma": 0.2495},
+            "learner": {"module": "resnet18-small", "batch_size": 512},
+        }
     return NamedDataset(
         name=name,
         summary=f"{facts.summary}, {size} x {size} {'colour' if facts.channels == 3 else 'grey'}",
         n_classes=len(facts.class_names),
-        settings=_settings(name),
+        settings=settings,
         class_names=facts.class_names,
         counts=rows,
         rows=rows,
@@ -206,21 +175,29 @@ def sheet(name: str, size: int = 28) -> NamedDataset:
     )
 
 
-def _settings(name: str) -> dict[str, dict[str, Any]]:
-    if name == "tissuemnist":  # the paper's values, and its network: a ResNet-18 of three narrow stages
-        booster = {"theta": 0.5, "gamma": 0.2495}
-        return {"booster": booster, "learner": {"module": "resnet18-small", "batch_size": 512}}
-    return {"learner": {"module": "resnet18", "batch_size": 512}}
-
-
-def _read(name: str, size: int, tree: FileTree, part: str) -> Undecoded:
-    (file,) = sheet(name, size).files
-    if not tree.has(file.name):
-        raise DatasetError(f"{tree.path} has no file {file.name}.")
-    channels = _FACTS[name].channels
-    return read_part(
-        tree.path / file.name, part, n_classes=len(_FACTS[name].class_names), image_shape=(channels, size, size)
+def _read(name: str, size: int, tree: FileTree, part: str) -> Part:
+    """Read one official part; the file has the channels last, or leaves a single one out."""
+    facts = _FACTS[name]
+    path = tree.path / _file_name(name, size)
+    arrays = Arrays(path)
+    missing = [array for array in (f"{part}_images", f"{part}_labels") if array not in arrays.names]
+    if missing:
+        raise DatasetError(f"{path} has no {' and no '.join(missing)}. It has {arrays.names}.")
+    images = arrays.read(f"{part}_images")
+    shape = (size, size) if facts.channels == 1 else (size, size, facts.channels)
+    if images.dtype != np.uint8 or images.shape[1:] != shape:
+        raise DatasetError(
+            f"{path}: {part}_images must be unsigned bytes of shape (n, {', '.join(map(str, shape))}). "
+            f"Got {images.dtype} of shape {images.shape}."
+        )
+    labels = as_labels(
+        arrays.read(f"{part}_labels"), len(facts.class_names), n_images=len(images), where=f"{path}: {part}_labels"
     )
+    return Part(channels_first(images), labels)
+
+
+def _file_name(name: str, size: int) -> str:
+    return f"{name}.npz" if size == 28 else f"{name}_{size}.npz"
 
 
 SHEETS = {name: sheet(name) for name in _FACTS}

@@ -7,10 +7,11 @@ import hashlib
 import math
 
 import numpy as np
+import numpy.typing as npt
 
-from worstclass.data.decoded import Images, Undecoded, as_labels
-from worstclass.data.facts import DataFile, Download, NamedDataset
+from worstclass.data.facts import DataFile, Download, NamedDataset, as_labels
 from worstclass.data.locate import present_name
+from worstclass.data.splits import Part
 from worstclass.data.trees import FileTree, unpacked
 from worstclass.exceptions import DatasetError
 
@@ -40,7 +41,7 @@ _ADDRESSES = {
 }
 
 
-def read_idx(content: bytes, n_dimensions: int, where: str) -> Images:
+def read_idx(content: bytes, n_dimensions: int, where: str) -> npt.NDArray[np.uint8]:
     """Parse an idx file of unsigned bytes.
 
     Parameters
@@ -75,7 +76,7 @@ def read_idx(content: bytes, n_dimensions: int, where: str) -> Images:
 
 def read_idx_pair(
     tree: FileTree, images: str, labels: str, *, n_classes: int, first: int = 0, transposed: bool = False
-) -> Undecoded:
+) -> Part:
     """Read a file of images and a file of labels.
 
     Parameters
@@ -87,22 +88,12 @@ def read_idx_pair(
     transposed : the file has columns as rows, as EMNIST does; the images are set upright.
     """
     pixels = read_idx(_content(tree, images), 3, tree.where(images))
-    upright = pixels.transpose(0, 2, 1) if transposed else pixels
-    found = as_labels(
-        read_idx(_content(tree, labels), 1, tree.where(labels)),
-        n_classes,
-        n_images=len(pixels),
-        where=tree.where(labels),
-        first=first,
-    )
-
-    def fill(target: Images) -> None:
-        target[:, 0] = upright
-
-    return Undecoded(found, (1, upright.shape[1], upright.shape[2]), fill)
+    values, where = read_idx(_content(tree, labels), 1, tree.where(labels)), tree.where(labels)
+    found = as_labels(values, n_classes, n_images=len(pixels), where=where, first=first)
+    return Part((pixels.transpose(0, 2, 1) if transposed else pixels)[:, None], found)
 
 
-def _read(name: str, tree: FileTree, part: str) -> Undecoded:
+def _read(name: str, tree: FileTree, part: str) -> Part:
     images, labels = _NAMES[part]
     _refuse_other_set(name, tree, labels)
     return read_idx_pair(tree, images, labels, n_classes=10)

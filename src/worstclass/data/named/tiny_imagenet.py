@@ -10,70 +10,61 @@ from functools import partial
 
 import numpy as np
 
-from worstclass.data.decoded import Images, Undecoded
 from worstclass.data.facts import DataFile, Download, NamedDataset
+from worstclass.data.pictures import Picture
+from worstclass.data.splits import Part
 from worstclass.data.trees import FileTree
 from worstclass.exceptions import DatasetError
 
 IMAGE_SHAPE = (3, 64, 64)
 
 
-def read_part(tree: FileTree, part: str) -> Undecoded:
+def read_part(tree: FileTree, part: str) -> Part:
     """Read ``train`` (pictures by class folder) or ``test`` (pictures listed in ``val/val_annotations.txt``)."""
+    number = {class_id: label for label, class_id in enumerate(_class_ids(tree))}
+    listed = _training_pictures(tree, number) if part == "train" else _validation_pictures(tree, number)
+    images = np.empty((len(listed), *IMAGE_SHAPE), np.uint8)
+    for row, (name, _) in enumerate(listed):
+        pixels = Picture.of(tree.where(name), partial(tree.read, name)).pixels(channels=3)
+        if pixels.shape != IMAGE_SHAPE:
+            raise DatasetError(f"{tree.where(name)} has the shape {pixels.shape}, not {IMAGE_SHAPE}.")
+        images[row] = pixels
+    return Part(images, np.array([label for _, label in listed], dtype=np.int64))
+
+
+def read_class_names(tree: FileTree) -> tuple[str, ...]:
+    """Return the first word for each class, or its id where ``words.txt`` has none."""
+    words = dict(line.split("\t", 1) for line in _lines(tree, "words.txt") if "\t" in line)
+    return tuple(words.get(class_id, class_id).split(",")[0].strip() for class_id in _class_ids(tree))
+
+
+def _class_ids(tree: FileTree) -> list[str]:
     ids = sorted(_lines(tree, "wnids.txt"))
     if not ids:
         raise DatasetError(f"{tree.where('wnids.txt')} names no class.")
-    number = {class_id: label for label, class_id in enumerate(ids)}
-    listed = _training_pictures(tree, number) if part == "train" else _validation_pictures(tree, number)
-
-    def fill(images: Images) -> None:
-        from worstclass.data.pictures import Picture
-
-        for row, (name, _) in enumerate(listed):
-            pixels = Picture.of(tree.where(name), partial(tree.read, name)).pixels(channels=3)
-            if pixels.shape != IMAGE_SHAPE:
-                raise DatasetError(f"{tree.where(name)} has the shape {pixels.shape}, not {IMAGE_SHAPE}.")
-            images[row] = pixels
-
-    labels = np.array([label for _, label in listed], dtype=np.int64)
-    return Undecoded(labels, IMAGE_SHAPE, fill, _class_names(tree, ids))
+    return ids
 
 
 def _training_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[str, int]]:
-    listed = []
-    for name in tree.names():
-        parts = name.split("/")
-        if len(parts) == 4 and parts[0] == "train" and parts[2] == "images":
-            if parts[1] not in number:
-                raise DatasetError(f"{tree.where(name)}: wnids.txt has no class {parts[1]!r}.")
-            listed.append((name, number[parts[1]]))
-    missing = set(number.values()) - {label for _, label in listed}
-    if missing:
-        first = next(class_id for class_id, label in number.items() if label in missing)
-        raise DatasetError(f"{tree.path}: {len(missing)} class(es) have no training picture, as train/{first}/images.")
+    paths = [name.split("/") for name in tree.names() if name.startswith("train/") and name.count("/") == 3]
+    listed = [("/".join(path), number.get(path[1], -1)) for path in paths if path[2] == "images"]
+    if {label for _, label in listed} != set(number.values()):
+        raise DatasetError(f"{tree.path}: the folders train/*/images must be those of the classes in wnids.txt.")
     return listed
 
 
 def _validation_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[str, int]]:
+    pictures = {name for name in tree.names() if name.startswith("val/images/")}
     listed = []
-    where = tree.where("val/val_annotations.txt")
     for position, line in enumerate(_lines(tree, "val/val_annotations.txt"), start=1):
-        fields = line.split("\t")
-        if len(fields) < 2 or fields[1] not in number:
-            raise DatasetError(f"{where}: line {position} must have a picture and a class of wnids.txt. Got {line!r}.")
-        if "/" in fields[0] or "\\" in fields[0] or fields[0].startswith("."):
-            raise DatasetError(f"{where}: line {position} names {fields[0]!r}, which is no picture in val/images.")
-        name = f"val/images/{fields[0]}"
-        if not tree.has(name):
-            raise DatasetError(f"{where}: line {position} names {fields[0]}, which is not in val/images.")
-        listed.append((name, number[fields[1]]))
+        name, class_id, *_ = (*line.split("\t"), "")
+        if class_id not in number or f"val/images/{name}" not in pictures:
+            where = tree.where("val/val_annotations.txt")
+            raise DatasetError(
+                f"{where}: line {position} must have a picture in val/images and a class of wnids.txt. Got {line!r}."
+            )
+        listed.append((f"val/images/{name}", number[class_id]))
     return listed
-
-
-def _class_names(tree: FileTree, ids: list[str]) -> tuple[str, ...]:
-    """Return the first word for each class, or its id where ``words.txt`` has none."""
-    words = dict(line.split("\t", 1) for line in _lines(tree, "words.txt") if "\t" in line)
-    return tuple(words.get(class_id, class_id).split(",")[0].strip() for class_id in ids)
 
 
 def _lines(tree: FileTree, name: str) -> list[str]:
@@ -111,6 +102,7 @@ SHEETS = {
         folder="tiny-imagenet",
         layouts=("tiny-imagenet-200",),
         read=read_part,
+        read_class_names=read_class_names,
         licence="terms of ImageNet: non-commercial research and education",
         citation="Le, Yang: Tiny ImageNet visual recognition challenge. 2015.",
         homepage="http://cs231n.stanford.edu/",
