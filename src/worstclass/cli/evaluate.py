@@ -31,5 +31,5 @@ def evaluate(
         report = class_report(y, asked.predict(X), asked.classes_, theta=floors_of(asked))
     if json:
         say_json({**report.to_dict(), "rows": len(y), "available": opened.rows.available})
-        return
-    say(f"{opened.rows.count} rows\n{report}")
+    else:
+        say(f"{opened.rows}\n{report}")

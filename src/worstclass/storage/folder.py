@@ -21,6 +21,7 @@ here knows it by name.
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -41,8 +42,8 @@ from worstclass.storage.members import StoredWeights, read_sklearn, write_sklear
 
 FORMAT = "worstclass-model"
 FORMAT_VERSION = 2
-#: the kind of a model that is a scikit-learn classifier
-SKLEARN = "sklearn"
+#: the kind of a model that is a scikit-learn classifier, and its attribute that is kept beside it
+SKLEARN, SEEN = "sklearn", "seen_rows_"
 
 CARD, SKLEARN_FILE, RESULTS, STAGING = "model.json", "model.skops", "results", ".saving"
 #: everything that belongs to a model; ``model.json`` is the first to go and the last to come
@@ -144,8 +145,10 @@ def _write(model: Any, folder: Path) -> list[tuple[StoredWeights, Path]]:
             params.pop("estimator", None)
         card |= {"kind": name_of(model), "params": writer.params(params), "state": writer.state(fitted)}
     else:
-        write_sklearn(model, folder / SKLEARN_FILE)
-        card |= {"kind": SKLEARN, "params": {}, "state": {}}
+        plain = copy.copy(model)
+        seen = vars(plain).pop(SEEN, None)  # not of scikit-learn's own: `worstclass fit` sets it
+        write_sklearn(plain, folder / SKLEARN_FILE)
+        card |= {"kind": SKLEARN, "params": {}, "state": {} if seen is None else writer.state({SEEN: seen})}
     writer.close()
     write_json(folder / CARD, card)
     return writer.moved
@@ -154,12 +157,14 @@ def _write(model: Any, folder: Path) -> list[tuple[StoredWeights, Path]]:
 def _read(folder: Path, *, module: Any, trusted: Sequence[str], keep_in_memory: bool) -> Any:
     """Read one model, and those inside it."""
     card = _read_card(folder)
-    if card["kind"] == SKLEARN:
-        return read_sklearn(folder / SKLEARN_FILE, trusted)
-    kind = ESTIMATORS.named(card["kind"])
     options = {"module": module, "trusted": trusted, "keep_in_memory": keep_in_memory}
     reader = Reader(folder, partial(_read, **options), **options)
+    kind = None if card["kind"] == SKLEARN else ESTIMATORS.named(card["kind"])
     try:
+        if kind is None:
+            model = read_sklearn(folder / SKLEARN_FILE, trusted)
+            vars(model).update({SEEN: reader.decode(card["state"])[SEEN]} if SEEN in card["state"] else {})
+            return model
         params, state = reader.decode(card["params"]), reader.decode(card["state"])
         if "estimator_" in state:
             params["estimator"] = state["estimator_"]

@@ -21,6 +21,7 @@ TRUSTED = (
     "functools.partial",
     "numpy.dtype",
     "sklearn.utils.validation.check_array",
+    "worstclass.data.encoding.TableEncoder",
     "worstclass.learners.binning.QuantileGrid",
 )
 
