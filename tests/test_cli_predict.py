@@ -380,7 +380,7 @@ def test_bad_input_is_one_message_and_leaves_nothing(words, told, place, monkeyp
 
 def test_an_interrupted_command_leaves_the_file_before(place, predict, monkeypatch, capsys):
     Path("kept.csv").write_text("before")
-    monkeypatch.setattr("worstclass.cli.answers.Answers.with_ids", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("worstclass.cli.predict.Answers.of", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     assert run(["predict", "model", "new.csv", "--out", "kept.csv"]) == 130
     assert "interrupted" in capsys.readouterr().err
     assert Path("kept.csv").read_text() == "before"

@@ -157,14 +157,12 @@ def _write(model: Any, folder: Path) -> list[tuple[StoredWeights, Path]]:
 def _read(folder: Path, *, module: Any, trusted: Sequence[str], keep_in_memory: bool) -> Any:
     """Read one model, and those inside it."""
     card = _read_card(folder)
+    if card["kind"] == SKLEARN:
+        return _with_seen_rows(read_sklearn(folder / SKLEARN_FILE, trusted), folder, card["state"])
+    kind = ESTIMATORS.named(card["kind"])
     options = {"module": module, "trusted": trusted, "keep_in_memory": keep_in_memory}
     reader = Reader(folder, partial(_read, **options), **options)
-    kind = None if card["kind"] == SKLEARN else ESTIMATORS.named(card["kind"])
     try:
-        if kind is None:
-            model = read_sklearn(folder / SKLEARN_FILE, trusted)
-            vars(model).update({SEEN: reader.decode(card["state"])[SEEN]} if SEEN in card["state"] else {})
-            return model
         params, state = reader.decode(card["params"]), reader.decode(card["state"])
         if "estimator_" in state:
             params["estimator"] = state["estimator_"]
@@ -243,3 +241,10 @@ def _replace(folder: Path, staging: Path) -> None:
         if (staging / name).exists():
             (staging / name).rename(folder / name)
     staging.rmdir()
+
+
+def _with_seen_rows(model: Any, folder: Path, state: Mapping[str, Any]) -> Any:
+    """Give a scikit-learn classifier the record of its rows back, if it was saved with one."""
+    if SEEN in state:
+        model.seen_rows_ = Reader(folder, _read, module=None, trusted=(), keep_in_memory=True).decode(state)[SEEN]
+    return model
