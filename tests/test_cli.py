@@ -62,13 +62,23 @@ def test_fit_a_table_then_evaluate(iris, capsys):
 
 def test_floors_by_class(iris, capsys):
     assert run([*FIT, "--theta", "virginica=0.95", "--theta", "others=0.8", "--quiet"]) == 0
-    assert RunResult.read(iris / "model" / "results").boosting.theta == {"setosa": 0.8, "versicolor": 0.8, "virginica": 0.95}
+    assert RunResult.read(iris / "model" / "results").boosting.theta == {
+        "setosa": 0.8,
+        "versicolor": 0.8,
+        "virginica": 0.95,
+    }
     assert "round" not in capsys.readouterr().out.split("training rows")[0]
 
 
 def test_labels_that_are_numbers_can_be_named(iris, capsys):
     assert run([*SMALL, "--theta", "2=0.1", "--theta", "others=0.2", "--out", "numbers"]) in (0, 1)
-    assert RunResult.read(iris / "numbers" / "results").boosting.theta == {"1": 0.2, "2": 0.1, "3": 0.2, "4": 0.2, "5": 0.2}
+    assert RunResult.read(iris / "numbers" / "results").boosting.theta == {
+        "1": 0.2,
+        "2": 0.1,
+        "3": 0.2,
+        "4": 0.2,
+        "5": 0.2,
+    }
 
 
 NAMED = ["fit", "iris", "--rounds", "2", "--extend", "20", "--gamma", "0.4995", "--quiet", "--out", "named"]
@@ -78,7 +88,11 @@ def test_classes_of_a_named_data_set_go_by_their_names(iris, capsys):
     assert run([*NAMED, "--theta", "virginica=0.8", "--theta", "others=0.7"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("setosa", "versicolor", "virginica"))
-    assert RunResult.read(iris / "named" / "results").boosting.theta == {"setosa": 0.7, "versicolor": 0.7, "virginica": 0.8}
+    assert RunResult.read(iris / "named" / "results").boosting.theta == {
+        "setosa": 0.7,
+        "versicolor": 0.7,
+        "virginica": 0.8,
+    }
     assert load_model(iris / "named").classes_.tolist() == ["setosa", "versicolor", "virginica"]
     assert run(["evaluate", "named", "iris", "--json"]) == 0
     names = {row["name"] for row in json.loads(capsys.readouterr().out)["classes"]}

@@ -8,17 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from worstclass.cli.console import MissingOption, say, say_json
-from worstclass.cli.options import (
-    AllowEqualRows,
-    DataOptions,
-    Delta,
-    Json,
-    MaxRows,
-    ModelFolder,
-    OwnNetwork,
-    Seed,
-    numbers_by_class,
-)
+from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, numbers_by_class
 
 #: margins, as the library calls them
 MARGINS = {"auto": "auto", "mean": "mean-proba", "own": "own"}
@@ -37,17 +27,13 @@ Proving = Annotated[float, typer.Option(help="Share of the rows that prove the r
 
 def abstain(
     model: ModelFolder,
-    data: DataOptions,
+    data: HeldOutOptions,
     out: Out,
     risk: Risk = None,
     delta: Delta = 0.05,
     margin: Margin = "auto",
     proving: Proving = 0.8,
-    network: OwnNetwork = None,
-    max_rows: MaxRows = 10_000,
-    seed: Seed = 0,
     allow_equal_rows: AllowEqualRows = False,
-    json: Json = False,
 ) -> int:
     """Make a model abstain when it is not sure.
 
@@ -76,7 +62,7 @@ def abstain(
     require_folder(out)
     if not risk:
         raise MissingOption("--risk", "Give the risk limit, for example --risk 0.1.")
-    opened = open_with_rows(model, network, data, HELD_OUT, seed=seed, max_rows=max_rows)
+    opened = open_with_rows(model, data, HELD_OUT)
     inside, rows = opened.model, opened.rows
     if hasattr(inside, "abstain_label_"):  # its rule is replaced, on rows that neither chose nor proved it
         inside = inside.estimator_
@@ -89,7 +75,7 @@ def abstain(
         margin=MARGINS[margin],
         cv="prefit",
         proving=proving,
-        random_state=seed,
+        random_state=data.seed,
         allow_equal_rows=allow_equal_rows,
     )
     with warnings.catch_warnings():
@@ -97,10 +83,10 @@ def abstain(
         careful.fit(opened.X, opened.y)
     certificate = careful.certificate_
     settings = {"risk": risk, "delta": delta, "margin": careful.margin_, "proving": proving}
-    made = made_by(described(data, rows), seed, **settings, allow_equal_rows=allow_equal_rows)
+    made = made_by(described(data, rows), data.seed, **settings, allow_equal_rows=allow_equal_rows)
     record = {**certificate.to_dict(), "model": model.name, **made}
     place = write_model(careful, out, {"certificate.json": record})
-    if json:
+    if data.json:
         say_json(record)
     else:
         choosing = f"{certificate.n_choosing:,} choose the rule, {certificate.n_rows:,} prove it"

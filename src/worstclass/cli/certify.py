@@ -8,17 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from worstclass.cli.console import MissingOption, say, say_json
-from worstclass.cli.options import (
-    AllowEqualRows,
-    DataOptions,
-    Delta,
-    Json,
-    MaxRows,
-    ModelFolder,
-    OwnNetwork,
-    Seed,
-    numbers_by_class,
-)
+from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, numbers_by_class
 
 Require = Annotated[
     list[str] | None,
@@ -28,14 +18,10 @@ Require = Annotated[
 
 def certify(
     model: ModelFolder,
-    data: DataOptions,
+    data: HeldOutOptions,
     require: Require = None,
     delta: Delta = 0.05,
-    network: OwnNetwork = None,
-    max_rows: MaxRows = 10_000,
-    seed: Seed = 0,
     allow_equal_rows: AllowEqualRows = False,
-    json: Json = False,
 ) -> int:
     """Prove on held-out rows that every class meets its floor.
 
@@ -50,7 +36,7 @@ def certify(
     from worstclass.cli.data import FLOOR, class_names
     from worstclass.cli.model import HELD_OUT, exit_code, open_with_rows
 
-    opened = open_with_rows(model, network, data, HELD_OUT, seed=seed, max_rows=max_rows)
+    opened = open_with_rows(model, data, HELD_OUT)
     asked, X, y = opened.model, opened.X, opened.y
     options: dict[str, Any] = {"delta": delta, "allow_equal_rows": allow_equal_rows}
     if require:
@@ -61,8 +47,8 @@ def certify(
     else:
         raise MissingOption("--require", "Give the accuracy floor to prove, for example --require 0.8.")
     rows, name = opened.rows, Path(data.data).name
-    if json:
-        where = {"model": str(model), "data": name, "part": rows.name, "available": rows.available, "seed": seed}
+    if data.json:
+        where = {"model": str(model), "data": name, "part": rows.name, "available": rows.available, "seed": data.seed}
         say_json({**certificate.to_dict(), **where})
     else:
         say(f"{rows} of {name}, part: {rows.name}\n{certificate}")

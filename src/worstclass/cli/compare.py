@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from worstclass.data.sources import Source
     from worstclass.data.splits import Splits
     from worstclass.experiments.grid import CellEvent
-    from worstclass.experiments.ranking import Comparison
 
 #: epochs of each method where no budget is given: the authors' epochs
 DEFAULT_EPOCHS = 200
@@ -60,7 +59,7 @@ def compare(
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
     from worstclass.methods import find_method, list_methods
-    from worstclass.report.ranking import comparison_text
+    from worstclass.report.ranking import comparison_text, write_comparison
 
     refuse_for_named(data, "val_share")
     source = None if is_named(data.data) else read_rows(data)
@@ -94,7 +93,7 @@ def compare(
 
     def show(event: CellEvent) -> None:
         ended.extend([event] if event.kind in ("reused", "finished", "failed") else [])
-        say(_line(event), quiet=quiet)
+        say(str(event), quiet=quiet)
 
     try:
         results = rules.run_comparison(plan, load, folder / "cells", show, n_jobs=jobs, overwrite=overwrite)
@@ -102,7 +101,7 @@ def compare(
         say(f"{len(ended)} results are kept in {folder / 'cells'}; the same command continues from there.")
         return 130
     comparison = Comparison.from_results(results)
-    files = _write(comparison, folder)
+    files = write_comparison(comparison, folder)
     say(comparison_text(comparison))
     say("\n".join(f"written: {file}" for file in files))
     if comparison.best is not None:
@@ -137,27 +136,3 @@ def _file_settings(data: SplitOptions) -> dict[str, Any]:
     names = ("target", "test_share", "image_size", "skip_corrupt")
     share = VAL_SHARE if data.val_share is None else data.val_share
     return {**{name: getattr(data, name) for name in names}, "val_share": share, "sha256": contents_hash(data.data)}
-
-
-def _write(comparison: Comparison, folder: Path) -> list[Path]:
-    from worstclass.report.figures import save_figure
-    from worstclass.report.ranking import comparison_csv, comparison_figure, comparison_markdown
-
-    texts = {
-        "comparison.md": comparison_markdown(comparison),
-        "comparison.csv": comparison_csv(comparison),
-        "comparison.json": comparison.model_dump_json(indent=1) + "\n",
-    }
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    figure = save_figure(comparison_figure(comparison), folder / "comparison.png")
-    return [*(folder / name for name in texts), figure]
-
-
-def _line(event: CellEvent) -> str:
-    """Describe what happened to a cell."""
-    line, result = f"[{event.number} of {event.total}] {event.cell.method}, seed {event.cell.seed}", event.result
-    if event.kind == "finished" and result is not None and result.worst_error is not None:
-        epochs = "" if result.epochs is None else f", {result.epochs:,} epochs"
-        return f"{line}: finished, worst-class test error {result.worst_error:.1%}{epochs}, {result.seconds:.0f} s"
-    return f"{line}: {event.kind}{f': {event.message}' if event.message else ''}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: parameters of the library whose option has another name
 RENAMED = {"n_rounds": "rounds", "n_jobs": "jobs", "random_state": "seed", "module": "network"}
 #: parameters of the library that an option of the same name stands for, wherever a message names one as code
-NAMED = ("skip_corrupt", "image_size", "val_share", "max_epochs_per_round", "theta", "way")
+NAMED = ("skip_corrupt", "image_size", "val_share", "max_epochs_per_round", "theta", "way", "on_bad")
 
 _PARAMETER = re.compile(r"The '(?:--)?([\w-]+)' parameter of .+? must be ")
 _AS_CODE = re.compile(rf"\b({'|'.join(NAMED)})=(?:True\b|\.\.\.|'(\w+)')?")

@@ -65,16 +65,12 @@ def check(name: Name, root: Root = None, size: Size = None, split: Split = None)
 
     result = check_dataset(name, root, **_variant(size, split))
     dataset = result.dataset
-    say(f"{dataset.name}: {dataset.summary}")
-    for title, text in (("licence", dataset.licence), ("cite", dataset.citation), ("home", dataset.homepage)):
-        if text:
-            say(f"{title}: {text}")
-    for file in result.files:
-        say(f"{file.path}: {file.verdict}")
+    facts = {"licence": dataset.licence, "cite": dataset.citation, "home": dataset.homepage}
+    lines = [f"{dataset.name}: {dataset.summary}", *(f"{title}: {text}" for title, text in facts.items() if text)]
+    say("\n".join([*lines, *(f"{file.path}: {file.verdict}" for file in result.files)]))
     _show_counts(result)
-    for problem in result.problems:
-        say(f"differs: {problem}")
     if result.problems:
+        say("\n".join(f"differs: {problem}" for problem in result.problems))
         raise typer.Exit(1)
     unknown = sum(file.verdict == UNKNOWN for file in result.files)
     say(f"rows as published; no checksum is known of {unknown} file(s)" if unknown else "all as published")

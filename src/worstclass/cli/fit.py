@@ -14,7 +14,6 @@ from worstclass.cli.options import BoosterOptions, MaxTestRows, Quiet, Seed, Sel
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
-    from worstclass.experiments.run import RunResult
     from worstclass.metrics import ClassReport
 
 Out = Annotated[Path, typer.Option(help="Folder for the model and its results.", show_default=False)]
@@ -58,12 +57,13 @@ def fit(
     from worstclass.experiments.run import RunResult, layers_of
     from worstclass.methods import find_method, parse_options
     from worstclass.report.figures import class_weight_figure, save_figure
-    from worstclass.report.summary import markdown_report
+    from worstclass.report.summary import markdown_report, text_report
 
     require_folder(out)
     refuse_for_named(data, "val_share")
-    all_splits = load_splits(data, seed)
-    splits = with_test_rows(all_splits, max_test_rows, seed)
+    splits = load_splits(data, seed)
+    available = 0 if splits.test is None else len(splits.test)
+    splits = with_test_rows(splits, max_test_rows, seed)
     name = method or default_method(data.data, splits.train.X, booster.network)
     record = find_method(name)
     if theta and not record.needs_theta:
@@ -87,7 +87,7 @@ def fit(
         seconds=seconds,
         method=name,
         **_reports(model, splits),
-        test_rows=_used(splits, all_splits),
+        test_rows=None if splits.test is None else {"used": len(splits.test), "available": available},
     )
     history = getattr(layers_of(model)[-1], "history_", None) if floors is not None else None
     figures = [] if history is None else [Path("class-weights.png")]
@@ -96,7 +96,7 @@ def fit(
         save_figure(class_weight_figure(history, model.classes_.tolist()), place / figure)
     if interrupted:
         warn(f"interrupted: the {len(model.estimators_)} finished rounds are kept")
-    _show(result)
+    say(text_report(result))
     say(f"model:  {out}\nreport: {place / 'report.md'}")
     return 0 if result.bound_met is not False and not interrupted else 1
 
@@ -153,22 +153,3 @@ def _reports(model: Any, splits: Splits) -> dict[str, ClassReport]:
         for name, part in parts.items()
         if part is not None and getattr(model, f"{name}_report_", None) is None
     }
-
-
-def _used(splits: Splits, all_splits: Splits) -> dict[str, int] | None:
-    if splits.test is None or all_splits.test is None:
-        return None
-    return {"used": len(splits.test), "available": len(all_splits.test)}
-
-
-def _show(result: RunResult) -> None:
-    from worstclass.metrics import ClassReport
-    from worstclass.report.summary import verdict
-
-    for part in ("training", "validation", "test"):
-        values = getattr(result, part)
-        if values is not None:
-            say(f"\n{part} rows", "bold")
-            say(str(ClassReport.from_dict(values)))
-    if result.bound_met is not None:
-        say(f"\n{verdict(result)}", "green" if result.bound_met else "red")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import runpy
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -104,7 +104,10 @@ def network_factory(network: str) -> Any:
     path = Path(where)
     sys.path.insert(0, str(path.resolve().parent if path.suffix == ".py" else Path.cwd()))
     try:
-        factory = getattr(_run_file(path) if path.suffix == ".py" else importlib.import_module(where), name)
+        if path.suffix == ".py":  # not kept as a module, so that workers get its functions by value
+            factory = runpy.run_path(where, run_name=where)[name]
+        else:
+            factory = getattr(importlib.import_module(where), name)
     except Exception as error:  # the user's module can fail in any way
         hint = f"{type(error).__name__}: {error}."
         allowed = "a network's name, package.module:build or path/to/net.py:build"
@@ -114,18 +117,3 @@ def network_factory(network: str) -> Any:
     if not callable(factory):
         raise ParameterError("--network", "the command", allowed="a function that builds a network", got=network)
     return factory
-
-
-def _run_file(path: Path) -> Any:
-    """Run a Python file as a module that is not kept, so that workers get its functions by value."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(f"own_network_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        del sys.modules[spec.name]
-    return module

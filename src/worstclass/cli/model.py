@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from worstclass.cli.data import Rows, draw_rows, load_parts
 from worstclass.cli.learners import network_factory
-from worstclass.cli.options import DataOptions
+from worstclass.cli.options import DataOptions, HeldOutOptions
 from worstclass.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -37,18 +37,11 @@ def open_model(folder: Path, network: str | None) -> Any:
     return load_model(folder, module=None if network is None else network_factory(network), keep_in_memory=False)
 
 
-def open_with_rows(
-    folder: Path,
-    network: str | None,
-    data: DataOptions,
-    wanted: Sequence[str],
-    *,
-    seed: int,
-    max_rows: int | None = None,
-) -> Opened:
+def open_with_rows(folder: Path, data: HeldOutOptions, wanted: Sequence[str]) -> Opened:
     """Read a model and the rows of the first wanted part of DATA."""
-    model = open_model(folder, network)
-    return with_rows(model, draw_rows(load_parts(data, model.classes_, seed), wanted, data.data, max_rows, seed))
+    model = open_model(folder, data.network)
+    parts = load_parts(data, model.classes_, data.seed)
+    return with_rows(model, draw_rows(parts, wanted, data.data, data.max_rows, data.seed))
 
 
 def with_rows(model: Any, rows: Rows) -> Opened:

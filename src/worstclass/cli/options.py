@@ -29,7 +29,6 @@ Theta = Annotated[
     list[str] | None, typer.Option(help="Accuracy floor: 0.8, or class=0.95 (repeatable; 'others' for the rest).")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
-MaxRows = Annotated[int, typer.Option(help="Maximum number of rows taken from a named data set.", min=1)]
 MaxTestRows = Annotated[int, typer.Option(help="Maximum number of test rows.", min=1)]
 Delta = Annotated[float, typer.Option(help="Probability that the certificate is wrong.")]
 AllowEqualRows = Annotated[
@@ -59,6 +58,16 @@ class DataOptions:
     ] = None
     image_size: Annotated[int | None, typer.Option(help="Resize images to this many pixels a side.", min=1)] = None
     skip_corrupt: Annotated[bool, typer.Option("--skip-corrupt", help="Leave out images that cannot be read.")] = False
+
+
+@dataclass(frozen=True)
+class HeldOutOptions(DataOptions):
+    """Rows for a model that is there, and how the result is printed."""
+
+    network: OwnNetwork = None
+    max_rows: Annotated[int, typer.Option(help="Maximum number of rows taken from a named data set.", min=1)] = 10_000
+    seed: Seed = 0
+    json: Json = False
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from worstclass.cli.console import ConflictingOptions, MissingOption, say
+from worstclass.cli.console import say
 from worstclass.cli.options import (
     AllowEqualRows,
     BoosterOptions,
@@ -19,9 +19,6 @@ from worstclass.cli.options import (
     SelectOn,
     SplitOptions,
 )
-
-if TYPE_CHECKING:
-    from worstclass.selection.result import CandidateRecord
 
 #: share of the rows held out for validation where none is given
 VAL_SHARE = 0.2
@@ -75,7 +72,6 @@ def theta(
     from worstclass.selection import select_theta
 
     require_folder(out)
-    _check_way(way, goal, baseline, candidates)
     thetas = None if candidates is None else _numbers(candidates)
     share = VAL_SHARE if data.val_share is None else data.val_share
     source = None if is_named(data.data) else read_rows(data)
@@ -108,7 +104,7 @@ def theta(
             val_share=share,
             resolution=resolution,
             n_jobs=jobs,
-            progress=lambda record: say(_line(record), quiet=quiet),
+            progress=lambda record: say(str(record), quiet=quiet),
             # rows of a file that was divided just now are different rows, however equal they look
             allow_equal_rows=allow_equal_rows or (source is not None and "val" not in source.parts),
         )
@@ -136,18 +132,6 @@ def theta(
     return 0 if selection.met else 1
 
 
-def _check_way(way: str, goal: Any, baseline: Any, candidates: Any) -> None:
-    """Refuse options that the way of choosing lacks, or has no use for."""
-    needed = {"goal": ("--goal", goal, "0.8"), "baseline": ("--baseline", baseline, "ce")}
-    for other, (option, value, example) in needed.items():
-        if way == other and not value:
-            raise MissingOption(option, f"--way {way} needs it, for example {option} {example}.")
-        if way != other and value:
-            raise ConflictingOptions(option, f"it belongs to --way {other}, and the way is {way}.")
-    if candidates is not None and way not in ("grid", "baseline"):
-        raise ConflictingOptions("--candidates", f"it belongs to --way grid or baseline, and the way is {way}.")
-
-
 def _numbers(text: str) -> list[float]:
     from worstclass.exceptions import ParameterError
 
@@ -163,13 +147,3 @@ def _number_or_name(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _line(record: CandidateRecord) -> str:
-    """Describe one fit of the search."""
-    from worstclass.selection.result import short_theta
-
-    line = f"theta {short_theta(record.theta)}: {record.status}, {record.rounds} of {record.planned_rounds} rounds"
-    if record.worst_error is not None:
-        line += f", worst-class validation error {record.worst_error:.1%}"
-    return f"{line} ({record.why})" if record.why else line

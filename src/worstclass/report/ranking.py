@@ -8,6 +8,7 @@ import json
 import re
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from worstclass._text import text_table
 from worstclass.experiments.ranking import Comparison, MethodRow, Note, Spread
 from worstclass.experiments.significance import CLAIMS, PairedTest
-from worstclass.report.figures import COLOURS, as_text
+from worstclass.report.figures import COLOURS, as_text, save_figure
 from worstclass.report.summary import markdown_table
 
 #: names of the metrics in a table, and in a sentence
@@ -148,6 +149,18 @@ def comparison_figure(comparison: Comparison) -> Figure:
     handles = [Line2D([], [], color=colour, label=label, **mark) for label, colour, mark in marks]
     figure.legend(handles=handles, frameon=False, fontsize=8, **layout)
     return figure
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write the comparison to a folder as Markdown, CSV, JSON and a figure; return the files."""
+    texts = {
+        "comparison.md": comparison_markdown(comparison),
+        "comparison.csv": comparison_csv(comparison),
+        "comparison.json": comparison.model_dump_json(indent=1) + "\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [*(folder / name for name in texts), save_figure(comparison_figure(comparison), folder / "comparison.png")]
 
 
 def _name(text: str) -> str:

@@ -50,6 +50,12 @@ class CandidateRecord:
         """Return plain values, ready for JSON; classes become text."""
         return {**asdict(self), "theta": plain(self.theta)}
 
+    def __str__(self) -> str:
+        line = f"theta {short_theta(self.theta)}: {self.status}, {self.rounds} of {self.planned_rounds} rounds"
+        if self.worst_error is not None:
+            line += f", worst-class validation error {self.worst_error:.1%}"
+        return f"{line} ({self.why})" if self.why else line
+
 
 @dataclass(frozen=True, eq=False)
 class FeasibleFloors:
