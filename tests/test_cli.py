@@ -15,9 +15,9 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
-from worstclass import WorstClassBooster, load_dataset, load_model, save_model, storage
+from worstclass import WorstClassBooster, list_methods, load_dataset, load_model, save_model
 from worstclass.cli.app import run
-from worstclass.cli.errors import in_options
+from worstclass.cli.console import in_options
 from worstclass.cli.options import expanded
 from worstclass.experiments.run import RunResult
 
@@ -62,13 +62,23 @@ def test_fit_a_table_then_evaluate(iris, capsys):
 
 def test_floors_by_class(iris, capsys):
     assert run([*FIT, "--theta", "virginica=0.95", "--theta", "others=0.8", "--quiet"]) == 0
-    assert RunResult.read(iris / "model" / "results").theta == {"setosa": 0.8, "versicolor": 0.8, "virginica": 0.95}
+    assert RunResult.read(iris / "model" / "results").boosting.theta == {
+        "setosa": 0.8,
+        "versicolor": 0.8,
+        "virginica": 0.95,
+    }
     assert "round" not in capsys.readouterr().out.split("training rows")[0]
 
 
 def test_labels_that_are_numbers_can_be_named(iris, capsys):
     assert run([*SMALL, "--theta", "2=0.1", "--theta", "others=0.2", "--out", "numbers"]) in (0, 1)
-    assert RunResult.read(iris / "numbers" / "results").theta == {"1": 0.2, "2": 0.1, "3": 0.2, "4": 0.2, "5": 0.2}
+    assert RunResult.read(iris / "numbers" / "results").boosting.theta == {
+        "1": 0.2,
+        "2": 0.1,
+        "3": 0.2,
+        "4": 0.2,
+        "5": 0.2,
+    }
 
 
 NAMED = ["fit", "iris", "--rounds", "2", "--extend", "20", "--gamma", "0.4995", "--quiet", "--out", "named"]
@@ -78,7 +88,11 @@ def test_classes_of_a_named_data_set_go_by_their_names(iris, capsys):
     assert run([*NAMED, "--theta", "virginica=0.8", "--theta", "others=0.7"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("setosa", "versicolor", "virginica"))
-    assert RunResult.read(iris / "named" / "results").theta == {"setosa": 0.7, "versicolor": 0.7, "virginica": 0.8}
+    assert RunResult.read(iris / "named" / "results").boosting.theta == {
+        "setosa": 0.7,
+        "versicolor": 0.7,
+        "virginica": 0.8,
+    }
     assert load_model(iris / "named").classes_.tolist() == ["setosa", "versicolor", "virginica"]
     assert run(["evaluate", "named", "iris", "--json"]) == 0
     names = {row["name"] for row in json.loads(capsys.readouterr().out)["classes"]}
@@ -169,13 +183,13 @@ def test_columns_that_tell_every_row_apart_are_named(iris, capsys):
 
 
 def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch):
-    from worstclass.cli.progress import RichProgress
+    from worstclass.cli.progress import BoostingProgress
 
     def interrupt(self, booster, record):
         if record.round == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(RichProgress, "on_round_end", interrupt)
+    monkeypatch.setattr(BoostingProgress, "on_round_end", interrupt)
     assert run([*FIT, "--theta", "0.8"]) == 1
     assert "warning: interrupted: the 2 finished rounds are kept" in capsys.readouterr().err
     assert len(load_model(iris / "model").estimators_) == 2
@@ -341,38 +355,43 @@ def test_library_messages_name_options():
         "Option --lr must be above 0. Got -1 instead."
     )
     assert in_options("The '--theta' parameter of fit must be x.") == "Option --theta must be x."
-    assert in_options("or allow_equal_rows=True to go on.") == "or --allow-equal-rows to go on."
+    assert in_options("pass allow_equal_rows=True (--allow-equal-rows);") == "pass --allow-equal-rows;"
 
 
-# --- any method, saved: these need a storage that takes any estimator
+# --- any method
 
-any_estimator = pytest.mark.skipif(not hasattr(storage, "results_folder"), reason="storage takes boosters alone")
+OPTIONS = {
+    "forest": ["--set", "n_estimators=10"],
+    "logistic": ["--set", "C=0.5"],
+    "balanced-forest": ["--set", "n_estimators=10"],
+    "rusboost": ["--set", "n_estimators=10"],
+    "focal": ["--set", "gamma=2"],
+    "deep-ensemble": ["--set", "n_estimators=2"],
+    "ours-trees": ["--rounds", "2", "--set", "max_iter=10"],
+}
 
 
-@any_estimator
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("logistic", ["--set", "C=0.5"]),
-        ("forest", ["--set", "n_estimators=10"]),
-        ("ce", ["--lr", "0.01", "--max-epochs", "20"]),
-        ("focal", ["--set", "gamma=2", "--lr", "0.01", "--max-epochs", "20", "--val-share", "0.2"]),
-        ("ce+offsets", ["--lr", "0.01", "--max-epochs", "20", "--val-share", "0.2"]),
-        ("deep-ensemble", ["--set", "n_members=2", "--lr", "0.01", "--max-epochs", "20"]),
-        ("boosting", ["--rounds", "2", "--gamma", "0.1", "--lr", "0.01"]),
-    ],
-)
-def test_any_method_is_fitted_saved_and_used(iris, capsys, method, options):
-    command = ["fit", "iris.csv", "--target", "species", "--method", method, *options, "--quiet", "--out", "model"]
-    assert run(command) == 0
+@pytest.mark.parametrize("method", [method for method in list_methods() if method.is_installed], ids=lambda m: m.name)
+def test_any_method_is_fitted_saved_evaluated_certified_and_asked(iris, capsys, method):
+    options = OPTIONS.get(method.name, [])
+    options = options + (["--theta", "0.6"] if method.needs_theta else [])
+    options += ["--lr", "0.01", "--max-epochs", "12", "--val-share", "0.2"] if method.kind == "network" else []
+    frame = pd.read_csv("iris.csv")
+    frame[::2].to_csv("half.csv", index=False)
+    frame[1::2].drop_duplicates().to_csv("other.csv", index=False)
+    fit = ["fit", "half.csv", "--target", "species", "--method", method.name, *options, "--quiet", "--out", "model"]
+    assert run(fit) in (0, 1)
     assert "test rows" in capsys.readouterr().out
     result = RunResult.read(iris / "model" / "results")
-    assert result.settings["method"] == method
-    assert result.test["worst_error"] < 0.7
-    assert run(["evaluate", "model", "iris.csv", "--target", "species"]) == 0
-    frame = pd.read_csv("iris.csv").drop(columns="species")
-    for rows in ("1", "150"):
+    assert (result.method, result.settings["method"]) == (method.name, method.name)
+    assert run(["evaluate", "model", "other.csv", "--target", "species"]) == 0
+    certify = ["certify", "model", "--target", "species", "--require", "0.01"]
+    assert run([*certify, "other.csv"]) in (0, 1)
+    capsys.readouterr()
+    assert run([*certify, "half.csv"]) == 2  # every model remembers its rows
+    assert "certify needs rows that the model has not seen. Of the 75 rows, " in capsys.readouterr().err
+    frame = frame.drop(columns="species")
+    answers = load_model("model").predict(frame).tolist()
+    for rows in ("20", "150"):
         assert run(["predict", "model", "iris.csv", "--chunk-rows", rows, "--out", "answers.csv"]) == 0
-        answers = pd.read_csv("answers.csv")["answer"].tolist()
-        assert answers == load_model("model").predict(frame).tolist()
-    assert run(["certify", "model", "iris.csv", "--target", "species", "--require", "0.1"]) in (0, 2)
+        assert pd.read_csv("answers.csv")["answer"].tolist() == answers

@@ -73,7 +73,7 @@ def test_proven_is_0_and_the_model_that_is_written_abstains(command, place):
     by_hand = AbstainingClassifier(load_model(place / "model"), 0.2, cv="prefit", random_state=0)
     by_hand.fit(*rows_of(place, "held_out.csv"))
     assert model.certificate_ == by_hand.certificate_
-    assert (model.thresholds_ == by_hand.thresholds_).all()
+    assert model.threshold_ == by_hand.threshold_
     kept = json.loads((place / "careful" / "results" / "certificate.json").read_text())
     assert RiskCertificate.from_dict(kept) == model.certificate_
     assert kept["data"] == {"name": "held_out.csv", "target": "kind", "part": "all", "rows": 600, "available": 600}
@@ -96,7 +96,7 @@ def test_evaluate_reports_risk_and_coverage(command, place):
 def test_limits_by_class(command, place):
     limits = ["--risk", "malignant=0.05", "--risk", "0.3"]
     assert command("abstain", "model", "held_out.csv", *limits, "--out", "careful")[0] == 0
-    assert load_model(place / "careful").risk == {"benign": 0.3, "malignant": 0.05}
+    assert load_model(place / "careful").risk == {"malignant": 0.05, "others": 0.3}
 
 
 def test_not_proven_is_1_and_nothing_is_answered(command, place):
@@ -113,7 +113,7 @@ def test_not_proven_is_1_and_nothing_is_answered(command, place):
 def test_too_few_rows_are_2_and_it_is_said_how_many_it_takes(command):
     code, shown = command("abstain", "model", "few.csv", "--risk", "0.1", "--out", "mute")
     assert code == 2
-    assert "CANNOT BE JUDGED: without proof of 2 of 2 limits." in shown
+    assert "CANNOT BE JUDGED: 2 of 2 limits lack a proof." in shown
     assert "16 rows cannot prove a risk below 0.1; at least" in shown
 
 
@@ -137,7 +137,8 @@ def test_certify_proves_the_limits_anew_on_rows_never_seen(command):
     for seen in ("train.csv", "held_out.csv"):
         code, shown = command("certify", "careful", seen)
         assert code == 2
-        assert "trained or validated on" in shown
+        assert "certify needs rows that the model has not seen" in shown
+        assert command("certify", "careful", seen, "--allow-equal-rows") == (2, shown)  # no flag lets them through
     code, shown = command("certify", "careful", "fresh.csv", "--require", "0.5")  # no answer counts as not right
     assert "every class errs on less than 1 - floor" in shown
     assert command("certify", "model", "fresh.csv")[0] == 2  # a model that does not abstain needs a floor
@@ -146,14 +147,15 @@ def test_certify_proves_the_limits_anew_on_rows_never_seen(command):
 def test_rows_that_were_used_are_refused(command, place):
     code, shown = command("abstain", "model", "train.csv", "--risk", "0.2", "--out", "other")
     assert code == 2
-    assert "300" in shown
+    assert "AbstainingClassifier needs rows that the model has not seen. Of the 300 rows, 300 equal rows" in shown
     assert not (place / "other").exists()
-    assert command("abstain", "model", "train.csv", "--risk", "0.5", "--allow-equal-rows", "--out", "other")[0] == 2
+    again = command("abstain", "model", "train.csv", "--risk", "0.2", "--allow-equal-rows", "--out", "other")
+    assert again == (2, shown)
     # a rule is replaced by rows that neither chose nor proved it
     command("abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "twice")
     code, shown = command("abstain", "twice", "held_out.csv", "--risk", "0.3", "--out", "twice")
     assert code == 2
-    assert "trained or validated on 600 of the 600" in shown
+    assert "Of the 600 rows, 600 equal rows" in shown
     assert command("abstain", "twice", "fresh.csv", "--risk", "0.3", "--out", "twice")[0] == 0
     assert load_model(place / "twice").risk == 0.3
     for seen in ("train.csv", "held_out.csv", "fresh.csv"):
@@ -232,7 +234,7 @@ def test_the_example_goes_the_whole_way():
     example = Path(__file__).parents[1] / "examples" / "abstain.py"
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = ("without proof of", "PROVEN with confidence 95%: of the rows answered", "prove nothing")
+    told = ("lack a proof", "PROVEN with confidence 95%: of the rows answered", "needs rows that the model has not")
     assert all(words in done.stdout for words in told)
 
 

@@ -63,7 +63,7 @@ def test_proven_is_0(certify):
 def test_not_proven_is_1(certify):
     code, shown = certify("fresh.csv", "--require", "0.8", "--require", "malignant=0.975")
     assert code == 1
-    assert "NOT PROVEN: without proof of 1 of 2 floors" in shown
+    assert "NOT PROVEN: 1 of 2 floors lack a proof" in shown
     assert "97.5%  NOT PROVEN" in shown
     assert "80.0%  yes" in shown
 
@@ -80,7 +80,7 @@ def test_a_class_without_rows_is_not_proven(certify, folder):
     fresh[fresh["kind"] == "benign"].to_csv(folder / "benign.csv", index=False)
     code, shown = certify("benign.csv", "--require", "0.8")
     assert code == 1
-    assert "malignant: it has no calibration rows; at least 14 needed" in shown
+    assert "malignant: it has no rows; at least 14 needed" in shown
 
 
 def test_delta_moves_the_verdict(certify):
@@ -95,7 +95,8 @@ def test_json_holds_the_certificate_and_where_it_comes_from(certify):
     code, shown = certify("fresh.csv", "--require", "others=0.7", "--require", "malignant=0.9", "--json")
     assert code == 0
     values = json.loads(shown)
-    assert (values["verdict"], values["part"], values["data"], values["n_reused"]) == ("proven", "all", "fresh.csv", 0)
+    assert (values["verdict"], values["part"], values["data"]) == ("proven", "all", "fresh.csv")
+    assert (values["overlap"]["n_equal"], values["overlap"]["verdict"]) == (0, "none")
     certificate = Certificate.from_dict(values)
     assert {row.name: row.floor for row in certificate.classes} == {"malignant": 0.9, "benign": 0.7}
 
@@ -110,8 +111,25 @@ def test_columns_may_come_in_another_order(certify, folder):
 def test_rows_that_were_trained_on_are_refused(certify):
     code, shown = certify("train.csv", "--require", "0.8")
     assert code == 2
-    assert "160" in shown  # the rest were its test rows
-    assert certify("train.csv", "--require", "0.8", "--allow-equal-rows")[0] == 2  # a gate must not open
+    assert (
+        "certify needs rows that the model has not seen. Of the 200 rows, 160 equal rows" in shown
+    )  # 40 were test rows
+    assert "Pass rows that were used for nothing else." in shown
+    assert certify("train.csv", "--require", "0.8", "--allow-equal-rows") == (2, shown)  # a gate must not open
+
+
+def test_equal_rows_that_may_be_a_coincidence_need_a_flag_that_is_recorded(certify, folder):
+    train = pd.read_csv(folder / "train.csv")  # without copies; five copies of each row may come from anywhere
+    pd.concat([train.iloc[:60]] * 5).to_csv(folder / "five.csv", index=False)
+    code, shown = certify("five.csv", "--require", "0.8")
+    assert code == 2
+    assert "Whether these rows were used before cannot be decided. If you know that they were not, pass " in shown
+    assert "pass --allow-equal-rows; the result records it." in shown
+    code, shown = certify("five.csv", "--require", "0.8", "--allow-equal-rows", "--json")
+    assert code == 0
+    overlap = json.loads(shown)["overlap"]
+    assert (overlap["n_rows"], overlap["verdict"], overlap["allowed"]) == (300, "undecided", True)
+    assert 200 < overlap["n_equal"] <= 300
 
 
 @pytest.mark.parametrize(
@@ -167,13 +185,13 @@ def test_a_named_data_set_without_a_calibration_part_gives_its_test_part(digits_
     assert code == (0 if values["verdict"] == "proven" else 1)
     assert values["part"] == "test"
     assert values["n_rows"] == len(load_dataset("digits", seed=0).test)
-    assert values["n_reused"] == 0
+    assert values["overlap"]["n_equal"] == 0
     assert values["provable_floor"] > 0.5
 
 
 def test_another_draw_of_the_data_set_holds_rows_of_training(digits_model, capsys):
     assert run(["certify", digits_model, "digits", "--require", "0.5", "--seed", "1"]) == 2
-    assert "trained or validated on" in capsys.readouterr().err
+    assert "needs rows that the model has not seen. Of the 360 rows, 287 equal rows" in capsys.readouterr().err
 
 
 def test_a_named_data_set_is_sampled_and_takes_no_target(digits_model, capsys):
@@ -211,5 +229,10 @@ def test_the_example_goes_the_whole_way():
     example = Path(__file__).parents[1] / "examples" / "certify.py"
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = ("Training bound of the vote", "PROVEN with confidence 95%", "without proof of", "prove nothing")
+    told = (
+        "Training bound of the vote",
+        "PROVEN with confidence 95%",
+        "lack a proof",
+        "needs rows that the model has not seen",
+    )
     assert all(words in done.stdout for words in told)

@@ -179,7 +179,7 @@ def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(methods, "find_spec", lambda name: None)
-    monkeypatch.setattr(compare, "run_comparison", only_plan)
+    monkeypatch.setattr(plan_module, "run_comparison", only_plan)
     assert run([*SQUARES, "--methods", "all"]) == 130
     assert {"ours", "forest"} < set(planned)
     assert not {"balanced-forest", "rusboost", "easy-ensemble"} & set(planned)
@@ -234,8 +234,8 @@ def test_without_a_folder_the_data_names_it(here):
     assert run(["compare", "artificial-balanced", "--methods", "logistic", "--seeds", "1", "--quiet"]) == 0
     assert Path("comparison-artificial-balanced/comparison.md").is_file()
     kept = CellResult.read(Path("comparison-artificial-balanced/cells/logistic-seed0.json"))
-    passes = named_dataset("artificial-balanced").settings["compare"]["epochs"]
-    assert kept.settings["budget"] == {"epochs": passes, "seconds": None}
+    epochs = named_dataset("artificial-balanced").settings["compare"]["epochs"]
+    assert kept.settings["budget"] == {"epochs": epochs, "seconds": None}
 
 
 @pytest.mark.parametrize(

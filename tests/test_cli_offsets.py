@@ -94,7 +94,7 @@ def test_rows_never_seen_and_floors_that_cannot_be_met(place, command):
     assert "warning: No offsets meet all floors on the held-out rows" in shown
     again = load_model(place / "fresh")
     assert (again.scores_, again.floors_met_) == ("mean-proba", False)
-    assert again.theta == {"common": 0.95, "rare": 0.95, "rarest": 0.99}
+    assert again.theta_ == (0.95, 0.95, 0.99)
     assert isinstance(again.estimator_, WorstClassBooster)
 
 
@@ -114,20 +114,24 @@ def test_evaluate_and_certify(place, command):
     code, shown = command("certify", "gate", "last.csv", "--target", "kind", "--require", "0.2")
     assert code == 0
     assert "PROVEN" in shown
-    for used, n_seen in (("fresh.csv", "250"), ("train.csv", "320")):
+    for used, n_rows, n_seen in (("fresh.csv", 250, 250), ("train.csv", 400, 320)):
         code, shown = command("certify", "gate", used, "--target", "kind", "--require", "0.2")
         assert code == 2
-        assert n_seen in shown
+        assert f"needs rows that the model has not seen. Of the {n_rows} rows, {n_seen} equal rows" in shown
     assert command("certify", "model", "fresh.csv", "--target", "kind", "--require", "0.01")[0] == 0
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["offsets", "model", "train.csv", "--target", "kind", "--out", "m"], "320"),
+        (["offsets", "model", "train.csv", "--target", "kind", "--out", "m"], "Of the 400 rows, 200 equal rows"),
+        (
+            ["offsets", "model", "train.csv", "--target", "kind", "--allow-equal-rows", "--out", "m"],
+            "WorstClassOffsets needs rows that the model has not seen",
+        ),
         (
             ["offsets", "model", "train.csv", *VALIDATION[:-1], "1", "--out", "m"],
-            "rows",
+            "needs rows that the model has not seen. Of the 120 rows",
         ),
         (
             ["offsets", "model", "train.csv", "--target", "kind", "--val-share", "0", "--out", "m"],
@@ -163,23 +167,3 @@ def test_methods_with_offsets_are_compared(place, command):
     assert [result["epochs"] for result in results] == [4] * 6
     assert results[0]["validation"]["worst_error"] < results[2]["validation"]["worst_error"]
     assert "ours+offsets" in shown
-
-
-def test_the_least_there_is_is_told_and_slack_asks_for_it(place, command):
-    code, shown = command("offsets", "model", "fresh.csv", "--target", "kind", "--slack", "0", "--out", "least")
-    assert code == 0
-    least = json.loads((place / "least" / "results" / "tuning.json").read_text())
-    assert least["settings"]["slack"] == 0
-    assert least["after"]["worst_error"] == least["least_worst_error"]
-    assert load_model(place / "least").slack == 0
-    command("offsets", "model", "fresh.csv", "--target", "kind", "--out", "near")
-    near = json.loads((place / "near" / "results" / "tuning.json").read_text())
-    assert near["least_worst_error"] == least["least_worst_error"] <= near["after"]["worst_error"]
-    code, shown = command("offsets", "model", "fresh.csv", "--target", "kind", "--slack", "-1", "--out", "wrong")
-    assert code == 2
-    assert "from 0 on" in shown
-    idle = ["--theta", "0.2", "--slack", "1"]
-    code, shown = command("offsets", "model", "fresh.csv", "--target", "kind", *idle, "--out", "wrong")
-    assert code == 2
-    assert "--slack cannot be used here" in shown
-    assert not (place / "wrong").exists()

@@ -167,7 +167,7 @@ def test_bad_rows_are_refused_with_their_numbers(place, predict):
         assert "bad.csv has 4 bad rows: row 2: column 'size' holds 'wide', which is not a finite number; " in shown
         assert "row 3: it has 3 fields, and the first line names 4; row 4: it has 5 fields" in shown
         assert "row 6: column 'size' holds 'inf'" in shown
-        assert "--on-bad skip" in shown
+        assert "Correct them, or use --on-bad skip or --on-bad abstain." in shown
     lines = BAD.splitlines()
     (place / "worse.csv").write_text("\n".join([lines[0], *lines[2:3] * 9, *lines[1:2]]))
     assert "and 4 more" in predict("worse.csv")[1]
@@ -326,7 +326,7 @@ def test_a_network_of_one_s_own_by_its_file(place, predict, tmp_path):
     assert "--network" in shown
     assert predict("plain.csv", *own, model="owned")[0] == 0
     for wrong, told in (
-        ("huge", "has no attribute 'huge'"),
+        ("huge", "KeyError: 'huge'"),
         ("number", "a function that builds a network"),
     ):
         code, shown = predict("plain.csv", "--network", f"{tmp_path / 'net.py'}:{wrong}", model="owned")
@@ -334,7 +334,7 @@ def test_a_network_of_one_s_own_by_its_file(place, predict, tmp_path):
         assert told in shown
     code, shown = predict("plain.csv", "--network", "nowhere/net.py:build", model="owned")
     assert code == 2
-    assert "there is no file nowhere/net.py" in shown
+    assert "No such file or directory: 'nowhere/net.py'" in shown
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ def test_bad_input_is_one_message_and_leaves_nothing(words, told, place, monkeyp
 
 def test_an_interrupted_command_leaves_the_file_before(place, predict, monkeypatch, capsys):
     Path("kept.csv").write_text("before")
-    monkeypatch.setattr("worstclass.cli.answers.Answers.with_ids", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("worstclass.report.answers.Answers.of", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     assert run(["predict", "model", "new.csv", "--out", "kept.csv"]) == 130
     assert "interrupted" in capsys.readouterr().err
     assert Path("kept.csv").read_text() == "before"

@@ -71,7 +71,8 @@ def test_the_model_is_the_one_that_fit_gives_at_that_theta(iris):
 def test_rows_that_trained_or_chose_do_not_certify(iris, capsys):
     assert run([*IRIS, "--candidates", "0.9"]) == 0
     assert run(["certify", "model", "iris.csv", "--target", "species", "--require", "0.5"]) == 2
-    assert "trained or validated on 12" in capsys.readouterr().err  # 120 rows, and those that repeat them
+    # 120 rows, and those that repeat them
+    assert "needs rows that the model has not seen. Of the 150 rows, 12" in capsys.readouterr().err
 
 
 def test_an_interrupted_search_writes_the_best_so_far(iris, capsys, monkeypatch):
@@ -124,7 +125,7 @@ def test_a_goal_that_cannot_be_met_ends_with_1_and_the_nearest_floors(twins, cap
     assert "theta 0.8: " in shown  # the goal, and then floors by class
     assert re.search(r"theta left 0\.\d+, other 0\.8, right 0\.\d+: ", shown)
     nearest = written(twins)["nearest"]
-    blocking = {row["label"] for row in nearest["blocking"]}
+    blocking = set(nearest["blocking"])
     assert blocking
     assert blocking <= {"left", "right"}
     model = load_model(twins / "model")
@@ -170,10 +171,10 @@ def test_a_named_data_set_is_cut_where_it_has_no_validation_rows(tmp_path, monke
     [
         (["--candidates", "0.5,x"], "numbers in [0, 1)"),
         (["--candidates", "0.5,1.5"], "an accuracy floor in [0, 1)"),
-        (["--way", "goal"], "Missing option --goal. --way goal needs it, for example --goal 0.8."),
-        (["--way", "baseline"], "Missing option --baseline"),
-        (["--goal", "0.5"], "--goal cannot be used here: it belongs to --way goal, and the way is grid."),
-        (["--way", "best", "--candidates", "0.5"], "--candidates cannot be used here"),
+        (["--way", "goal"], "Option --goal must be given for --way goal, and left out for the other ways. Got None"),
+        (["--way", "baseline"], "Option --baseline must be given for --way baseline"),
+        (["--goal", "0.5"], "Option --goal must be given for --way goal, and left out for the other ways. Got 0.5"),
+        (["--way", "best", "--candidates", "0.5"], "Option --candidates must be"),
         (["--way", "goal", "--goal", "rose=0.5", "--goal", "others=0.5"], "Option --goal must be"),
         (["--way", "goal", "--goal", "setosa=x", "--goal", "others=0.5"], "Option --goal must be"),
         (["--way", "baseline", "--baseline", "foccal"], "Did you mean 'focal'?"),

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from worstclass.cli.console import say, say_json
-from worstclass.cli.options import AllowEqualRows, DataOptions, Delta, Json, MaxRows, ModelFolder, OwnNetwork, Seed
+from worstclass.cli.console import MissingOption, say, say_json
+from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, numbers_by_class
 
 #: margins, as the library calls them
 MARGINS = {"auto": "auto", "mean": "mean-proba", "own": "own"}
@@ -27,17 +27,13 @@ Proving = Annotated[float, typer.Option(help="Share of the rows that prove the r
 
 def abstain(
     model: ModelFolder,
-    data: DataOptions,
+    data: HeldOutOptions,
     out: Out,
     risk: Risk = None,
     delta: Delta = 0.05,
     margin: Margin = "auto",
     proving: Proving = 0.8,
-    network: OwnNetwork = None,
-    max_rows: MaxRows = 10_000,
-    seed: Seed = 0,
     allow_equal_rows: AllowEqualRows = False,
-    json: Json = False,
 ) -> int:
     """Make a model abstain when it is not sure.
 
@@ -50,33 +46,28 @@ def abstain(
     """
     import warnings
 
-    import numpy as np
-
-    from worstclass.cli.by_class import RISK, numbers_by_class
     from worstclass.cli.data import class_names
-    from worstclass.cli.errors import MissingOption
-    from worstclass.cli.library import carry_seen_rows, renamed
     from worstclass.cli.model import (
-        CANNOT_BE_JUDGED,
-        EXIT_CODES,
         HELD_OUT,
         described,
+        exit_code,
+        made_by,
         open_with_rows,
         require_folder,
         write_model,
     )
     from worstclass.exceptions import UnmetBoundWarning
-    from worstclass.experiments.run import Provenance
     from worstclass.wrappers.abstention import AbstainingClassifier
 
     require_folder(out)
     if not risk:
         raise MissingOption("--risk", "Give the risk limit, for example --risk 0.1.")
-    opened = open_with_rows(model, network, data, HELD_OUT, seed=seed, max_rows=max_rows)
-    inside = opened.model
+    opened = open_with_rows(model, data, HELD_OUT)
+    inside, rows = opened.model, opened.rows
     if hasattr(inside, "abstain_label_"):  # its rule is replaced, on rows that neither chose nor proved it
-        inside = carry_seen_rows(inside)
-    limits = numbers_by_class(risk, inside.classes_.tolist(), "--risk", RISK, class_names(data.data))
+        inside = inside.estimator_
+        inside.seen_rows_ = opened.model.seen_rows_
+    limits = numbers_by_class(risk, inside.classes_.tolist(), "--risk", "a number in (0, 1]", class_names(data.data))
     careful = AbstainingClassifier(
         inside,
         limits,
@@ -84,37 +75,23 @@ def abstain(
         margin=MARGINS[margin],
         cv="prefit",
         proving=proving,
-        random_state=seed,
-        **renamed(AbstainingClassifier, allow_equal_rows=allow_equal_rows),
+        random_state=data.seed,
+        allow_equal_rows=allow_equal_rows,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnmetBoundWarning)  # the certificate says it
         careful.fit(opened.X, opened.y)
-    certificate, rows = careful.certificate_, opened.rows
-    settings = {
-        "risk": risk,
-        "delta": delta,
-        "margin": careful.margin_,
-        "proving": proving,
-        "allow_equal_rows": allow_equal_rows,
-    }
-    record = {
-        **certificate.to_dict(),
-        "model": model.name,
-        "data": described(data, rows),
-        "settings": settings,
-        "seed": seed,
-        "provenance": Provenance.collect().model_dump(),
-    }
+    certificate = careful.certificate_
+    settings = {"risk": risk, "delta": delta, "margin": careful.margin_, "proving": proving}
+    made = made_by(described(data, rows), data.seed, **settings, allow_equal_rows=allow_equal_rows)
+    record = {**certificate.to_dict(), "model": model.name, **made}
     place = write_model(careful, out, {"certificate.json": record})
-    if json:
+    if data.json:
         say_json(record)
     else:
-        say(
-            f"{rows.count} rows of {Path(data.data).name}, part: {rows.name}; {certificate.n_choosing:,} choose the "
-            f"rule, {certificate.n_rows:,} prove it\n{certificate}"
-        )
-        if np.isposinf(careful.thresholds_).all():
+        choosing = f"{certificate.n_choosing:,} choose the rule, {certificate.n_rows:,} prove it"
+        say(f"{rows} of {Path(data.data).name}, part: {rows.name}; {choosing}\n{certificate}")
+        if not careful.proven_:
             say("The model answers nothing. The counts are those of the first rule tested.")
         say(f"model:       {out}\ncertificate: {place / 'certificate.json'}")
-    return EXIT_CODES.get(certificate.verdict or "", CANNOT_BE_JUDGED)
+    return exit_code(certificate.verdict)

@@ -17,9 +17,8 @@ from worstclass._version import __version__
 from worstclass.cli.abstain import abstain
 from worstclass.cli.certify import certify
 from worstclass.cli.compare import compare
-from worstclass.cli.console import one_line_warnings
+from worstclass.cli.console import in_options, one_line_warnings
 from worstclass.cli.datasets import datasets_app
-from worstclass.cli.errors import in_options
 from worstclass.cli.evaluate import evaluate
 from worstclass.cli.fit import fit
 from worstclass.cli.methods import methods

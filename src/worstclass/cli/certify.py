@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from worstclass.cli.console import say, say_json
-from worstclass.cli.options import AllowEqualRows, DataOptions, Delta, Json, MaxRows, ModelFolder, OwnNetwork, Seed
+from worstclass.cli.console import MissingOption, say, say_json
+from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, numbers_by_class
 
 Require = Annotated[
     list[str] | None,
@@ -18,14 +18,10 @@ Require = Annotated[
 
 def certify(
     model: ModelFolder,
-    data: DataOptions,
+    data: HeldOutOptions,
     require: Require = None,
     delta: Delta = 0.05,
-    network: OwnNetwork = None,
-    max_rows: MaxRows = 10_000,
-    seed: Seed = 0,
     allow_equal_rows: AllowEqualRows = False,
-    json: Json = False,
 ) -> int:
     """Prove on held-out rows that every class meets its floor.
 
@@ -37,28 +33,23 @@ def certify(
     Example: worstclass certify model fresh.csv --target diagnosis --require 0.8
     """
     from worstclass.certificates.held_out import certify as certify_floors
-    from worstclass.cli.by_class import FLOOR, numbers_by_class
-    from worstclass.cli.data import class_names
-    from worstclass.cli.errors import MissingOption
-    from worstclass.cli.library import renamed
-    from worstclass.cli.model import CANNOT_BE_JUDGED, EXIT_CODES, HELD_OUT, open_with_rows
+    from worstclass.cli.data import FLOOR, class_names
+    from worstclass.cli.model import HELD_OUT, exit_code, open_with_rows
 
-    opened = open_with_rows(model, network, data, HELD_OUT, seed=seed, max_rows=max_rows)
-    asked = opened.model
-    certificate: Any
+    opened = open_with_rows(model, data, HELD_OUT)
+    asked, X, y = opened.model, opened.X, opened.y
+    options: dict[str, Any] = {"delta": delta, "allow_equal_rows": allow_equal_rows}
     if require:
         floors = numbers_by_class(require, asked.classes_.tolist(), "--require", FLOOR, class_names(data.data))
-        options = renamed(certify_floors, allow_equal_rows=allow_equal_rows)
-        certificate = certify_floors(asked, opened.X, opened.y, delta=delta, require=floors, **options)
+        certificate: Any = certify_floors(asked, X, y, require=floors, **options)
     elif hasattr(asked, "certify"):
-        options = renamed(asked.certify, allow_equal_rows=allow_equal_rows)
-        certificate = asked.certify(opened.X, opened.y, delta=delta, **options)
+        certificate = asked.certify(X, y, **options)
     else:
         raise MissingOption("--require", "Give the accuracy floor to prove, for example --require 0.8.")
     rows, name = opened.rows, Path(data.data).name
-    if json:
-        where = {"model": str(model), "data": name, "part": rows.name, "available": rows.available, "seed": seed}
+    if data.json:
+        where = {"model": str(model), "data": name, "part": rows.name, "available": rows.available, "seed": data.seed}
         say_json({**certificate.to_dict(), **where})
     else:
-        say(f"{rows.count} rows of {name}, part: {rows.name}\n{certificate}")
-    return EXIT_CODES.get(certificate.verdict or "", CANNOT_BE_JUDGED)
+        say(f"{rows} of {name}, part: {rows.name}\n{certificate}")
+    return exit_code(certificate.verdict)

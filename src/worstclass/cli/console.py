@@ -1,18 +1,68 @@
-"""Everything the command line prints goes through here: text as it is, without markup."""
+"""Everything that the command line says: text without markup, warnings and errors of one line, progress bars."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from worstclass._text import text_table
+from worstclass.exceptions import WorstClassError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+#: parameters of the library whose option has another name
+RENAMED = {"n_rounds": "rounds", "n_jobs": "jobs", "random_state": "seed", "module": "network"}
+#: parameters of the library that an option of the same name stands for, wherever a message names one as code
+NAMED = ("skip_corrupt", "image_size", "val_share", "max_epochs_per_round", "theta", "way", "on_bad")
+
+_PARAMETER = re.compile(r"The '(?:--)?([\w-]+)' parameter of .+? must be ")
+_AS_CODE = re.compile(rf"\b({'|'.join(NAMED)})=(?:True\b|\.\.\.|'(\w+)')?")
+_PHRASES = {
+    "--image-size on the command line, image_size= in Python": "give --image-size",
+    "load_model(path, module=factory), or --network package.module:callable": "--network package.module:build",
+    "allow_equal_rows=True (--allow-equal-rows)": "--allow-equal-rows",
+}
+
+
+class MissingOption(WorstClassError):  # noqa: N818 - read as a sentence
+    """An option that is needed here was not given."""
+
+    def __init__(self, option: str, what: str) -> None:
+        super().__init__(f"Missing option {option}. {what}")
+
+
+class ConflictingOptions(WorstClassError):  # noqa: N818
+    """Options that do not go together, or an option that has no effect here."""
+
+    def __init__(self, options: str, why: str) -> None:
+        super().__init__(f"{options} cannot be used here: {why}")
+
+
+def in_options(message: str) -> str:
+    """Name options of the command line where a message of the library names parameters.
+
+    Examples
+    --------
+    >>> in_options("The 'n_rounds' parameter of WorstClassBooster must be a positive whole number. Got 0 instead.")
+    'Option --rounds must be a positive whole number. Got 0 instead.'
+    >>> in_options("Leave them out with skip_corrupt=True.")
+    'Leave them out with --skip-corrupt.'
+    """
+    for phrase, better in _PHRASES.items():
+        message = message.replace(phrase, better)
+    message = _PARAMETER.sub(lambda found: f"Option {option_of(found[1])} must be ", message)
+    return _AS_CODE.sub(lambda found: f"{option_of(found[1])} {found[2] or ''}".rstrip(), message)
+
+
+def option_of(parameter: str) -> str:
+    """Return the option that a parameter of the library has."""
+    return f"--{RENAMED.get(parameter, parameter).replace('_', '-')}"
 
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:
@@ -22,9 +72,9 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return Console(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def say(text: str, style: str | None = None) -> None:
+def say(text: str, style: str | None = None, *, quiet: bool = False) -> None:
     """Print text."""
-    console().print(text, style=style)
+    console(quiet=quiet).print(text, style=style)
 
 
 def say_json(values: Any) -> None:
@@ -39,8 +89,6 @@ def say_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence
 
 def warn(message: object) -> None:
     """Print a warning in one line on the standard error stream."""
-    from worstclass.cli.errors import in_options
-
     console(stderr=True).print(f"warning: {in_options(' '.join(str(message).split()))}", style="yellow")
 
 
@@ -51,10 +99,23 @@ def one_line_warnings() -> Iterator[None]:
 
     from worstclass.exceptions import WorstClassWarning
 
-    def show(message: Warning | str, *where: Any, **more: Any) -> None:
-        warn(message)
-
     with warnings.catch_warnings():
         warnings.simplefilter("always", WorstClassWarning)
-        warnings.showwarning = show
+        warnings.showwarning = lambda message, *where, **more: warn(message)
         yield
+
+
+@contextmanager
+def bars(quiet: bool, *columns: Any) -> Iterator[Callable[[str, float, float | None], None]]:
+    """Show a bar for each name on the standard error stream; call what is given with name, done and total."""
+    from rich.progress import Progress
+
+    tasks: dict[str, Any] = {}
+
+    def show(name: str, done: float, total: float | None) -> None:
+        if name not in tasks:
+            tasks[name] = progress.add_task(name, total=total)
+        progress.update(tasks[name], completed=done, total=total)
+
+    with Progress(*(columns or Progress.get_default_columns()), console=console(stderr=True, quiet=quiet)) as progress:
+        yield show

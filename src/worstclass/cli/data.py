@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worstclass.cli.errors import ConflictingOptions, MissingOption
-from worstclass.cli.options import DataOptions, SplitOptions
+from worstclass.cli.console import ConflictingOptions, MissingOption, option_of
+from worstclass.cli.options import DataOptions, SplitOptions, numbers_by_class
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from worstclass.data.sources import Source
     from worstclass.data.splits import Part, Splits
+
+FLOOR = "a number in [0, 1)"
 
 
 def is_named(data: str) -> bool:
@@ -44,98 +46,26 @@ def class_names(data: str) -> tuple[str, ...]:
     return named_dataset(data).class_names if is_named(data) else ()
 
 
-def load_splits(
-    options: SplitOptions,
-    seed: int,
-    *,
-    val_share: float = 0.0,
-    cuts_named: bool = False,
-    max_test_rows: int | None = None,
-) -> Splits:
-    """Load a named data set as it is split, or split the rows of a file.
-
-    The labels of a named data set are the names of its classes. ``val_share`` is used where the user gave none;
-    with ``cuts_named`` the command itself cuts it from the training rows of a named data set.
-    """
-    if is_named(options.data):
-        _refuse_without_effect(options, "target", "image_size", *(() if cuts_named else ("val_share",)))
-        from worstclass.data.registry import load_dataset
-
-        splits = load_dataset(options.data, options.root, seed=seed).with_names()
-    else:
-        share = val_share if options.val_share is None else options.val_share
-        splits = read_rows(options).splits(val=share, test=options.test_share, seed=seed)
-    if max_test_rows is None or splits.test is None:
-        return splits
-    return replace(splits, test=at_most(splits.test, max_test_rows, seed))
-
-
-def load_parts(options: DataOptions, classes: npt.NDArray[Any], seed: int) -> dict[str, Part]:
-    """Load the parts of a data set for a model of the given classes; a file without parts has one, ``"all"``.
-
-    The labels of a named data set are numbers where the model's are, and the names of its classes otherwise.
-    """
-    if not is_named(options.data):
-        return dict(read_rows(options).parts)
-    from worstclass.data.registry import load_dataset
-
-    _refuse_without_effect(options, "target", "image_size")
-    splits = load_dataset(options.data, options.root, seed=seed)
-    if classes.dtype.kind not in "iu":
-        splits = splits.with_names()
-    parts = {"train": splits.train, "val": splits.val, "cal": splits.cal, "test": splits.test}
-    return {name: part for name, part in parts.items() if part is not None}
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows that a command works on: the part, its name, and how many rows the part has."""
-
-    name: str
-    part: Part
-    available: int
-
-    @property
-    def count(self) -> str:
-        """The number of rows, in words."""
-        n_rows = len(self.part)
-        return f"{n_rows:,} of {self.available:,}" if n_rows < self.available else f"{n_rows:,}"
-
-
-def draw_rows(parts: Mapping[str, Part], wanted: Sequence[str], data: str, max_rows: int | None, seed: int) -> Rows:
-    """Return the first of the wanted parts; of a named data set at most ``max_rows`` rows."""
-    from worstclass.exceptions import DatasetError
-
-    for name in wanted:
-        if name in parts:
-            part = parts[name]
-            drawn = at_most(part, max_rows, seed) if max_rows is not None and is_named(data) else part
-            return Rows(name, drawn, len(part))
-    raise DatasetError(f"{data!r} has no {' or '.join(wanted)} part. Its parts are {list(parts)}.")
-
-
-def at_most(part: Part, n_rows: int, seed: int) -> Part:
-    """Return the part, or a draw of the same share of every class, with at least one row of each."""
+def floors_by_class(texts: Sequence[str], labels: Any, option: str = "--theta") -> float | dict[Any, float]:
+    """Read accuracy floors, and refuse classes that are unknown or without a floor."""
     import numpy as np
 
-    from worstclass.data.splits import Part, take_rows
+    from worstclass.floors import Floors
 
-    if len(part) <= n_rows:
-        return part
-    rng = np.random.default_rng(seed)
-    kept = []
-    for label in np.unique(part.y):
-        rows = np.flatnonzero(part.y == label)
-        kept.append(rng.permutation(rows)[: max(1, round(n_rows * len(rows) / len(part)))])
-    index = np.sort(np.concatenate(kept))
-    return Part(take_rows(part.X, index), part.y[index])
+    classes = np.unique(labels).tolist()
+    floors = numbers_by_class(texts, classes, option, FLOOR)
+    Floors.from_theta(floors, classes, owner="the command", parameter=option)
+    return floors
 
 
-def _refuse_without_effect(options: DataOptions, *names: str) -> None:
-    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]
-    if given:
-        why = f"{options.data!r} is a named data set, with labels, splits and image sizes of its own."
-        raise ConflictingOptions(", ".join(given), why)
+def floors_given(texts: Sequence[str] | None, data: str, labels: Any) -> float | dict[Any, float]:
+    """Return the floors of --theta for the classes of the labels, else the paper's floor of a named data set."""
+    if texts:
+        return floors_by_class(texts, labels)
+    default = paper_settings(data).get("booster", {}).get("theta")
+    if default is None:
+        raise MissingOption("--theta", "Give the accuracy floor, for example --theta 0.8.")
+    return float(default)
 
 
 def read_rows(options: DataOptions) -> Source:
@@ -150,3 +80,90 @@ def read_rows(options: DataOptions) -> Source:
     return read_source(
         options.data, target=options.target, image_size=options.image_size, skip_corrupt=options.skip_corrupt
     )
+
+
+def load_splits(options: SplitOptions, seed: int, *, val_share: float = 0.0, source: Source | None = None) -> Splits:
+    """Load a named data set as it is split, or split the rows of a file.
+
+    The labels of a named data set are the names of its classes. ``val_share`` is used if the user gave none, and
+    ``source`` if the file is read already.
+    """
+    if not is_named(options.data):
+        share = val_share if options.val_share is None else options.val_share
+        return (source or read_rows(options)).splits(val=share, test=options.test_share, seed=seed)
+    return _load_named(options, seed).with_names()
+
+
+def load_parts(options: DataOptions, classes: npt.NDArray[Any], seed: int) -> dict[str, Part]:
+    """Load the parts of a data set for a model of the given classes; a file without parts has one, ``"all"``.
+
+    The labels of a named data set are numbers where the model's are, and the names of its classes otherwise.
+    """
+    if not is_named(options.data):
+        return dict(read_rows(options).parts)
+    splits = _load_named(options, seed)
+    if classes.dtype.kind not in "iu":
+        splits = splits.with_names()
+    parts = {name: getattr(splits, name) for name in ("train", "val", "cal", "test")}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _load_named(options: DataOptions, seed: int) -> Splits:
+    from worstclass.data.registry import load_dataset
+
+    refuse_for_named(options, "target", "image_size")
+    return load_dataset(options.data, options.root, seed=seed)
+
+
+def refuse_for_named(options: DataOptions, *names: str) -> None:
+    """Refuse options that have no effect on a named data set."""
+    given = [option_of(name) for name in names if getattr(options, name) is not None]
+    if given and is_named(options.data):
+        why = f"{options.data!r} is a named data set, with labels, splits and image sizes of its own."
+        raise ConflictingOptions(", ".join(given), why)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that a command works on: the part, its name, and how many rows the part has."""
+
+    name: str
+    part: Part
+    available: int
+
+    def __str__(self) -> str:
+        n_rows = len(self.part)
+        return f"{n_rows:,} of {self.available:,} rows" if n_rows < self.available else f"{n_rows:,} rows"
+
+
+def draw_rows(parts: Mapping[str, Part], wanted: Sequence[str], data: str, max_rows: int | None, seed: int) -> Rows:
+    """Return the first of the wanted parts; of a named data set at most ``max_rows`` rows."""
+    from worstclass.exceptions import DatasetError
+
+    for name in wanted:
+        if name in parts:
+            part = parts[name]
+            return Rows(name, at_most(part, max_rows if is_named(data) else None, seed), len(part))
+    raise DatasetError(f"{data!r} has no {' or '.join(wanted)} part. Its parts are {list(parts)}.")
+
+
+def at_most(part: Part, n_rows: int | None, seed: int) -> Part:
+    """Return the part, or a draw of the same share of every class, with at least one row of each."""
+    import numpy as np
+
+    from worstclass.data.splits import Part, take_rows
+
+    if n_rows is None or len(part) <= n_rows:
+        return part
+    rng = np.random.default_rng(seed)
+    kept = []
+    for label in np.unique(part.y):
+        rows = np.flatnonzero(part.y == label)
+        kept.append(rng.permutation(rows)[: max(1, round(n_rows * len(rows) / len(part)))])
+    index = np.sort(np.concatenate(kept))
+    return Part(take_rows(part.X, index), part.y[index])
+
+
+def with_test_rows(splits: Splits, n_rows: int, seed: int) -> Splits:
+    """Return the splits with at most so many test rows."""
+    return splits if splits.test is None else replace(splits, test=at_most(splits.test, n_rows, seed))

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass.cli.console import console, say, say_table
+from worstclass.cli.console import bars, say, say_table
 from worstclass.cli.options import Quiet
 
 if TYPE_CHECKING:
     from worstclass.data.check import DatasetCheck
-    from worstclass.data.facts import NamedDataset
 
 datasets_app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -48,7 +47,8 @@ def list_datasets(context: typer.Context, root: Root = None) -> None:
     for dataset in DATASETS.values():
         found = None if dataset.built_in else locate(dataset, root)
         where = "built in" if dataset.built_in else "-" if found is None else str(found.path)
-        rows.append((dataset.name, str(dataset.n_classes), _counts(dataset), where))
+        parts = (f"{dataset.rows[part]:,}" if part in dataset.rows else "-" for part in ("train", "val", "test"))
+        rows.append((dataset.name, str(dataset.n_classes), " / ".join(parts), where))
     say_table(("name", "classes", "train / val / test", "where"), rows, left=(0, 3))
     say(f"\nfiles are looked for in {data_root(root)}; get those of a set with: worstclass datasets get NAME")
 
@@ -65,16 +65,12 @@ def check(name: Name, root: Root = None, size: Size = None, split: Split = None)
 
     result = check_dataset(name, root, **_variant(size, split))
     dataset = result.dataset
-    say(f"{dataset.name}: {dataset.summary}")
-    for title, text in (("licence", dataset.licence), ("cite", dataset.citation), ("home", dataset.homepage)):
-        if text:
-            say(f"{title}: {text}")
-    for file in result.files:
-        say(f"{file.path}: {file.verdict}")
+    facts = {"licence": dataset.licence, "cite": dataset.citation, "home": dataset.homepage}
+    lines = [f"{dataset.name}: {dataset.summary}", *(f"{title}: {text}" for title, text in facts.items() if text)]
+    say("\n".join([*lines, *(f"{file.path}: {file.verdict}" for file in result.files)]))
     _show_counts(result)
-    for problem in result.problems:
-        say(f"differs: {problem}")
     if result.problems:
+        say("\n".join(f"differs: {problem}" for problem in result.problems))
         raise typer.Exit(1)
     unknown = sum(file.verdict == UNKNOWN for file in result.files)
     say(f"rows as published; no checksum is known of {unknown} file(s)" if unknown else "all as published")
@@ -95,6 +91,8 @@ def get(
 
     Example: worstclass datasets get fashion-mnist
     """
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+
     from worstclass.data.download import get_dataset
     from worstclass.data.registry import named_dataset
 
@@ -103,18 +101,15 @@ def get(
         say(f"{name} needs no files: it is drawn, or comes with scikit-learn")
         return
     say(f"licence: {dataset.licence}")
-    with _Bars(quiet) as bars:
-        paths = get_dataset(dataset, root, mirror=mirror, progress=bars.show)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with bars(quiet, *columns) as show:
+        paths = get_dataset(dataset, root, mirror=mirror, progress=show)
     for path in paths:
         say(str(path))
 
 
 def _variant(size: int | None, split: str | None) -> dict[str, Any]:
     return {key: value for key, value in (("size", size), ("split", split)) if value is not None}
-
-
-def _counts(dataset: NamedDataset) -> str:
-    return " / ".join(f"{dataset.rows[part]:,}" if part in dataset.rows else "-" for part in ("train", "val", "test"))
 
 
 def _show_counts(result: DatasetCheck) -> None:
@@ -126,31 +121,3 @@ def _show_counts(result: DatasetCheck) -> None:
     ]
     rows.append(["all", *(f"{int(count.sum()):,}" for count in counts)])
     say_table(["class", *result.counts], rows)
-
-
-class _Bars:
-    """A bar for each file, on the standard error stream."""
-
-    def __init__(self, quiet: bool) -> None:
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            console=console(stderr=True, quiet=quiet),
-        )
-        self._tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> _Bars:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._progress.stop()
-
-    def show(self, name: str, done: int, total: int | None) -> None:
-        if name not in self._tasks:
-            self._tasks[name] = self._progress.add_task(name, total=total)
-        self._progress.update(self._tasks[name], completed=done, total=total)

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from worstclass.cli.console import say, say_json
-from worstclass.cli.options import DataOptions, Json, MaxRows, ModelFolder, OwnNetwork, Seed
+from worstclass.cli.options import HeldOutOptions, ModelFolder
 
 
-def evaluate(
-    model: ModelFolder,
-    data: DataOptions,
-    network: OwnNetwork = None,
-    max_rows: MaxRows = 10_000,
-    seed: Seed = 0,
-    json: Json = False,
-) -> None:
+def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
     """Report the error of every class.
 
     Rows are the test part of a data set, or all rows of a file. A model that abstains: risk and coverage.
@@ -23,13 +16,13 @@ def evaluate(
     from worstclass.cli.model import floors_of, open_with_rows
     from worstclass.metrics import class_report
 
-    opened = open_with_rows(model, network, data, ("test", "all"), seed=seed, max_rows=max_rows)
+    opened = open_with_rows(model, data, ("test", "all"))
     asked, X, y = opened.model, opened.X, opened.y
     if hasattr(asked, "risk_report"):
         report = asked.risk_report(X, y)
     else:
         report = class_report(y, asked.predict(X), asked.classes_, theta=floors_of(asked))
-    if json:
+    if data.json:
         say_json({**report.to_dict(), "rows": len(y), "available": opened.rows.available})
-        return
-    say(f"{opened.rows.count} rows\n{report}")
+    else:
+        say(f"{opened.rows}\n{report}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worstclass.cli.console import say, say_json
+from worstclass.cli.console import say_json, say_table
 from worstclass.cli.options import Json
 
 
@@ -20,8 +20,6 @@ def methods(json: Json = False) -> None:
     known = list_methods()
     if json:
         say_json([asdict(method) for method in known])
-        return
-    width = max(len(method.name) for method in known)
-    for method in known:
-        reference = "" if method.reference == "-" else f". {method.reference}"
-        say(f"{method.name:{width}}  {method.summary}{reference}")
+    else:
+        rows = [(method.name, method.summary, method.reference) for method in known]
+        say_table(("method", "summary", "reference"), rows, left=(0, 1, 2))

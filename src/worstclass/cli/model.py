@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from worstclass.cli.data import Rows, draw_rows, load_parts
-from worstclass.cli.options import DataOptions
+from worstclass.cli.learners import network_factory
+from worstclass.cli.options import DataOptions, HeldOutOptions
 from worstclass.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -21,9 +18,6 @@ if TYPE_CHECKING:
 
 #: parts of a data set that a certificate may rest on, the best first
 HELD_OUT = ("cal", "test", "all")
-#: exit codes by the verdict of a certificate; 2 for any other, as for bad input
-EXIT_CODES = {"proven": 0, "not proven": 1}
-CANNOT_BE_JUDGED = 2
 
 
 @dataclass(frozen=True)
@@ -43,18 +37,11 @@ def open_model(folder: Path, network: str | None) -> Any:
     return load_model(folder, module=None if network is None else network_factory(network), keep_in_memory=False)
 
 
-def open_with_rows(
-    folder: Path,
-    network: str | None,
-    data: DataOptions,
-    wanted: Sequence[str],
-    *,
-    seed: int,
-    max_rows: int | None = None,
-) -> Opened:
+def open_with_rows(folder: Path, data: HeldOutOptions, wanted: Sequence[str]) -> Opened:
     """Read a model and the rows of the first wanted part of DATA."""
-    model = open_model(folder, network)
-    return with_rows(model, draw_rows(load_parts(data, model.classes_, seed), wanted, data.data, max_rows, seed))
+    model = open_model(folder, data.network)
+    parts = load_parts(data, model.classes_, data.seed)
+    return with_rows(model, draw_rows(parts, wanted, data.data, data.max_rows, data.seed))
 
 
 def with_rows(model: Any, rows: Rows) -> Opened:
@@ -73,6 +60,11 @@ def floors_of(model: Any) -> Any:
     return floors_of(model.estimator_) if theta is None and hasattr(model, "estimator_") else theta
 
 
+def exit_code(verdict: str | None) -> int:
+    """Return 0 for a certificate that is proven, 1 for one that is not, and 2 where it cannot be judged."""
+    return {"proven": 0, "not proven": 1}.get(verdict or "", 2)
+
+
 def require_folder(folder: Path) -> None:
     """Refuse a file where a folder is to be written, before any work is done."""
     if folder.exists() and not folder.is_dir():
@@ -81,34 +73,22 @@ def require_folder(folder: Path) -> None:
 
 
 def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
-    """Write a model in place of the one in the folder, with its results and no others.
+    """Write a model in place of the one in the folder, with its results and no others; return their folder.
 
     Parameters
     ----------
     model : a fitted estimator.
     folder : the model folder; made if it does not exist.
     results : file name -> JSON values, or text.
-
-    Returns
-    -------
-    The folder of the results.
     """
-    from worstclass.storage import save_model
+    from worstclass.storage import results_folder, save_model
 
-    folder.mkdir(parents=True, exist_ok=True)
-    save_model(model, folder)
-    place = results_folder(folder)
-    shutil.rmtree(place, ignore_errors=True)
+    place = results_folder(save_model(model, folder))
     place.mkdir()
     for name, values in results.items():
         text = values if isinstance(values, str) else json.dumps(values, indent=1) + "\n"
         (place / name).write_text(text, encoding="utf-8")
     return place
-
-
-def results_folder(folder: Path) -> Path:
-    """Return where the results about a model are."""
-    return folder / "results"
 
 
 def described(data: DataOptions, rows: Rows | None = None, **more: Any) -> dict[str, Any]:
@@ -117,40 +97,8 @@ def described(data: DataOptions, rows: Rows | None = None, **more: Any) -> dict[
     return {"name": Path(data.data).name, "target": data.target, **drawn, **more}
 
 
-def network_factory(network: str) -> Any:
-    """Return a network's name as it is; import ``package.module:build`` or ``path/to/net.py:build``.
+def made_by(data: Mapping[str, Any], seed: int, **settings: Any) -> dict[str, Any]:
+    """Return what a result says of how it was made."""
+    from worstclass.experiments.run import Provenance
 
-    Modules are looked for in the current folder first, and those beside a file in its folder.
-    """
-    if ":" not in network:
-        return network
-    where, _, name = network.rpartition(":")
-    path = Path(where)
-    sys.path.insert(0, str(path.resolve().parent if path.suffix == ".py" else Path.cwd()))
-    try:
-        module = _run_file(path) if path.suffix == ".py" else importlib.import_module(where)
-        factory = getattr(module, name)
-    except Exception as error:  # the user's module can fail in any way
-        hint = f"{type(error).__name__}: {error}."
-        allowed = "a network's name, package.module:build or path/to/net.py:build"
-        raise ParameterError("--network", "the command", allowed=allowed, got=network, hint=hint) from None
-    finally:
-        sys.path.pop(0)
-    if not callable(factory):
-        raise ParameterError("--network", "the command", allowed="a function that builds a network", got=network)
-    return factory
-
-
-def _run_file(path: Path) -> Any:
-    """Run a Python file as a module that is not kept, so that workers get its functions by value."""
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(f"own_network_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        del sys.modules[spec.name]
-    return module
+    return {"data": data, "settings": settings, "seed": seed, "provenance": Provenance.collect().model_dump()}

@@ -1,4 +1,4 @@
-"""Options that several commands share, each declared once.
+"""Options that several commands share, each declared once, and numbers by class.
 
 A command takes a group as one parameter: ``def fit(data: SplitOptions, booster: BoosterOptions, ...)``. ``expanded``
 turns the fields of the group into options of the command, so a new shared option is one new field.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+
+from worstclass.exceptions import ParameterError
 
 ModelFolder = Annotated[Path, typer.Argument(help="Folder of a model.", show_default=False)]
 OwnNetwork = Annotated[
@@ -27,13 +29,14 @@ Theta = Annotated[
     list[str] | None, typer.Option(help="Accuracy floor: 0.8, or class=0.95 (repeatable; 'others' for the rest).")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
-MaxRows = Annotated[int, typer.Option(help="Maximum number of rows taken from a named data set.", min=1)]
 MaxTestRows = Annotated[int, typer.Option(help="Maximum number of test rows.", min=1)]
 Delta = Annotated[float, typer.Option(help="Probability that the certificate is wrong.")]
 AllowEqualRows = Annotated[
     bool, typer.Option("--allow-equal-rows", help="Accept rows that equal training rows by coincidence.")
 ]
 SelectOn = Annotated[Literal["worst", "average"], typer.Option(help="The validation error that chooses.")]
+Budget = Annotated[str | None, typer.Option(help="Budget of each training: epochs=N, seconds=S or both.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of trainings that run in parallel.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -55,6 +58,16 @@ class DataOptions:
     ] = None
     image_size: Annotated[int | None, typer.Option(help="Resize images to this many pixels a side.", min=1)] = None
     skip_corrupt: Annotated[bool, typer.Option("--skip-corrupt", help="Leave out images that cannot be read.")] = False
+
+
+@dataclass(frozen=True)
+class HeldOutOptions(DataOptions):
+    """Rows for a model that is there, and how the result is printed."""
+
+    network: OwnNetwork = None
+    max_rows: Annotated[int, typer.Option(help="Maximum number of rows taken from a named data set.", min=1)] = 10_000
+    seed: Seed = 0
+    json: Json = False
 
 
 @dataclass(frozen=True)
@@ -147,3 +160,38 @@ def _options(group: type[Any]) -> list[inspect.Parameter]:
 def _given(group: Any, *names: str) -> dict[str, Any]:
     """Return the fields that were given."""
     return {name: value for name in names if (value := getattr(group, name)) is not None}
+
+
+def numbers_by_class(
+    texts: Sequence[str], classes: Sequence[Any], option: str, allowed: str, class_names: Sequence[str] = ()
+) -> float | dict[Any, float]:
+    """Read one number for all classes, or class=number; a number alone among those is for the other classes.
+
+    Parameters
+    ----------
+    texts : what was given with the option, at least one text.
+    classes : labels; a class is named by the text of its label.
+    option : the option, for errors.
+    allowed : which numbers are allowed, for errors.
+    class_names : other names of the labels 0, 1, ...
+    """
+
+    def number(text: str) -> float:
+        try:
+            return float(text)
+        except ValueError:
+            raise ParameterError(option, "the command", allowed=f"{allowed}, or class=number", got=text) from None
+
+    if len(texts) == 1 and "=" not in texts[0]:
+        return number(texts[0])
+    from worstclass._checks import OTHERS
+
+    labels = {**{name: k for k, name in enumerate(class_names)}, **{str(label): label for label in classes}}
+    found: dict[Any, float] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        key = labels.get(name, name) if equals else OTHERS
+        if key in found:
+            raise ParameterError(option, "the command", allowed="given once for each class", got=list(texts))
+        found[key] = number(value)
+    return found

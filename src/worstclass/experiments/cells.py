@@ -176,6 +176,13 @@ class CellEvent:
         """Why the cell failed; empty if it did not."""
         return "" if self.result is None else self.result.error or ""
 
+    def __str__(self) -> str:
+        line, result = f"[{self.number} of {self.total}] {self.cell.method}, seed {self.cell.seed}", self.result
+        if self.kind == "finished" and result is not None and result.worst_error is not None:
+            epochs = "" if result.epochs is None else f", {result.epochs:,} epochs"
+            return f"{line}: finished, worst-class test error {result.worst_error:.1%}{epochs}, {result.seconds:.0f} s"
+        return f"{line}: {self.kind}{f': {self.message}' if self.message else ''}"
+
 
 def run_cells(
     cells: Sequence[Cell],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import inspect
 import shlex
 import time
@@ -145,6 +146,17 @@ def seeds_change(data: NamedDataset | Source) -> SeedsChange:
     if "test" not in data.counts:
         return "resplits"
     return "draws" if data.built_in else "fixed-test"
+
+
+def contents_hash(path: str | Path) -> str:
+    """Return the SHA-256 of a file's contents; of a folder, that of the names and sizes of all files in it."""
+    path = Path(path)
+    if path.is_file():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    listing = "\n".join(f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files)
+    return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def check_plan(plan: ComparisonPlan, example: Splits) -> None:

@@ -129,7 +129,7 @@ class RunResult(pydantic.BaseModel):
         parts: dict[str, Any] = {}
         for layer in layers:
             if hasattr(layer, "offsets_"):
-                parts["offsets"] = _offsets(layer)
+                parts["offsets"] = offsets_record(layer)
             elif hasattr(layer, "threshold_"):
                 parts["abstaining"] = _abstaining(layer)
             elif hasattr(layer, "n_rounds_"):
@@ -176,7 +176,7 @@ def _boosting(booster: Any) -> BoostingResult:
     )
 
 
-def _offsets(model: Any) -> dict[str, Any]:
+def offsets_record(model: Any) -> dict[str, Any]:
     return {
         "scores": model.scores_,
         "offsets": _by_class(model, model.offsets_.tolist()),

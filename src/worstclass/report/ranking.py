@@ -6,6 +6,7 @@ import json
 import re
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from worstclass._text import text_table
 from worstclass.experiments.ranking import Comparison, MethodRow, Note, Spread
 from worstclass.experiments.significance import ALPHA, CLAIMS, MIN_SEEDS, PairedTest
-from worstclass.report.figures import COLOURS, as_text
+from worstclass.report.figures import COLOURS, as_text, save_figure
 from worstclass.report.summary import markdown_table
 
 #: the errors of a row, and their titles
@@ -123,6 +124,18 @@ def comparison_figure(comparison: Comparison) -> Figure:
     handles = [Line2D([], [], color=COLOURS[0], label=label, **mark) for label, mark in marks.items()]
     figure.legend(handles=handles, frameon=False, fontsize=8, loc="outside upper center", ncols=3, labelspacing=1.2)
     return figure
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write the comparison to a folder as Markdown, CSV, JSON and a figure; return the files."""
+    texts = {
+        "comparison.md": comparison_markdown(comparison),
+        "comparison.csv": comparison_csv(comparison),
+        "comparison.json": comparison.model_dump_json(indent=1) + "\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [*(folder / name for name in texts), save_figure(comparison_figure(comparison), folder / "comparison.png")]
 
 
 def _name(text: str) -> str:

@@ -56,6 +56,13 @@ def _answers(result: RunResult, boosting: BoostingResult) -> str:
     return f"{text} (of which {boosting.n_extra_rounds} were added after T)" if boosting.n_extra_rounds else text
 
 
+def text_report(result: RunResult) -> str:
+    """Write the class tables and the verdict on the floors, for a terminal."""
+    tables = {PARTS[part]: getattr(result, part) for part in reversed(PARTS)}
+    lines = [f"\n{title}\n{ClassReport.from_dict(rows)}" for title, rows in tables.items() if rows is not None]
+    return "\n".join(lines if result.bound_met is None else [*lines, "", verdict(result)])
+
+
 def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
     """Write the report of any model: verdict, class tables, offsets, rule for abstaining, settings and provenance."""
     lines = [f"# {result.data.get('name', 'run')}", "", verdict(result), ""]

@@ -45,6 +45,12 @@ class CandidateRecord:
     plain_error: float | None = None
     bound_met: bool = False
 
+    def __str__(self) -> str:
+        line = f"theta {short_theta(self.theta)}: {self.status}, {self.rounds} of {self.planned_rounds} rounds"
+        if self.worst_error is not None:
+            line += f", worst-class validation error {self.worst_error:.1%}"
+        return f"{line} ({self.why})" if self.why else line
+
 
 @dataclass(frozen=True, eq=False)
 class FeasibleFloors:

@@ -20,6 +20,7 @@ here knows it by name.
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -40,8 +41,8 @@ from worstclass.storage.kinds import class_named, is_estimator, name_of
 
 FORMAT = "worstclass-model"
 FORMAT_VERSION = 2
-#: the kind of a model that is a scikit-learn classifier
-SKLEARN = "sklearn"
+#: the kind of a model that is a scikit-learn classifier, and its attribute that is kept beside it
+SKLEARN, SEEN = "sklearn", "seen_rows_"
 
 CARD, SKLEARN_FILE, RESULTS, STAGING = "model.json", "model.skops", "results", ".saving"
 #: everything that belongs to a model; ``model.json`` is the first to go and the last to come
@@ -137,8 +138,10 @@ def _write(model: Any, folder: Path) -> Moved:
             params.pop("estimator", None)
         card |= {"kind": name_of(model), "params": writer.params(params), "state": writer.state(fitted)}
     else:
-        write_sklearn(model, folder / SKLEARN_FILE)
-        card |= {"kind": SKLEARN, "params": {}, "state": {}}
+        plain = copy.copy(model)
+        seen = vars(plain).pop(SEEN, None)  # not of scikit-learn's own: `worstclass fit` sets it
+        write_sklearn(plain, folder / SKLEARN_FILE)
+        card |= {"kind": SKLEARN, "params": {}, "state": {} if seen is None else writer.state({SEEN: seen})}
     writer.close()
     write_json(folder / CARD, card)
     return writer.moved
@@ -148,7 +151,8 @@ def _read(folder: Path, **options: Any) -> Any:
     """Read one model, and those inside it."""
     card = _read_card(folder)
     if card["kind"] == SKLEARN:
-        return read_sklearn(folder / SKLEARN_FILE, options["trusted"])
+        model = read_sklearn(folder / SKLEARN_FILE, options["trusted"])
+        return _with_seen_rows(model, folder, card["state"])
     reader = Reader(folder, partial(_read, **options), **options)
     try:
         kind = class_named(card["kind"], is_estimator)
@@ -215,3 +219,10 @@ def _replace(folder: Path, staging: Path) -> None:
         if (staging / name).exists():
             (staging / name).rename(folder / name)
     staging.rmdir()
+
+
+def _with_seen_rows(model: Any, folder: Path, state: Mapping[str, Any]) -> Any:
+    """Give a scikit-learn classifier the record of its rows back, if it was saved with one."""
+    if SEEN in state:
+        model.seen_rows_ = Reader(folder, _read, module=None, trusted=(), keep_in_memory=True).decode(state)[SEEN]
+    return model
