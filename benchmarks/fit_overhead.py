@@ -24,7 +24,7 @@ from torch import nn
 
 from worstclass import TorchLearner, WorstClassBooster
 from worstclass.experiments.run import Provenance
-from worstclass.networks.mlp import mlp
+from worstclass.networks.plain import mlp
 
 GOAL = 1.10
 N_CLASSES = 5

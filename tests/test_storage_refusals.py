@@ -86,8 +86,8 @@ def test_another_version(folder, version, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": None}, "'kind' is missing or broken"),
-        ({"state": []}, "'state' is missing or broken"),
+        ({"kind": None}, "names None, which is not a class that worstclass stores"),
+        ({"state": []}, "does not describe a fitted model: AttributeError|does not describe a fitted model: TypeError"),
         ({"params": {}}, "does not describe a fitted model: TypeError: .*learner"),
         ({"params__theta": 1.5}, "does not describe a fitted model: ParameterError: .*theta"),
         ({"params__shape": 1}, "does not describe a fitted model: .*shape"),

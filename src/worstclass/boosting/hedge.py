@@ -118,11 +118,6 @@ class Hedge:
         return cls(np.zeros(n_experts), 0.0, np.zeros(n_experts, dtype=np.int64))
 
     @property
-    def n_experts(self) -> int:
-        """Number of experts: classes, or instances."""
-        return len(self.log_weights)
-
-    @property
     def weights(self) -> FloatArray:
         """The distribution over experts; computed from differences, so it cannot underflow as a whole."""
         scaled = np.exp(self.log_weights - self.log_weights.max())

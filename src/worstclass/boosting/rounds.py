@@ -191,10 +191,11 @@ class BoostingRun:
     def enlist(self, h: Round, class_weight: FloatArray, phase: str = "boost", hedge: Hedge | None = None) -> None:
         """Let the member join the vote, and record the round; ``hedge`` is its state where the round is Hedge's."""
         validation = self._validation_counts(h.trained.member)
+        t, eta = len(self.members) + 1, self.plan.eta
         self.members.append(h.trained.member)
         self.tally.add(h.trained.predictions)
         record = RoundRecord(
-            round=len(self.members),
+            round=t,
             phase=phase,
             class_weight=tuple(class_weight.tolist()),
             member_correct=tuple(h.score.correct.tolist()),
@@ -206,7 +207,7 @@ class BoostingRun:
             vote_correct=tuple(self.vote_correct.tolist()),
             **validation,
             regret=None if hedge is None else hedge.regret,
-            regret_bound=None if hedge is None else regret_bound(len(self.members), self.plan.eta, hedge.n_experts),
+            regret_bound=None if hedge is None else regret_bound(t, eta, len(hedge.log_weights)),
         )
         self.history.append(record)
         self.tell("on_round_end", record)

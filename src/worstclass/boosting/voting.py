@@ -47,11 +47,9 @@ class MajorityVote(LearnerClassifier):
 
         Members are asked one at a time, and only about rows whose winner can still change.
         """
-        inputs = self._inputs(X)
-        voters = [member.predict for member in self._voters]
+        inputs, voters = self._inputs(X), [member.predict for member in self._voters]
         take = lambda rows: inputs if len(rows) == len(inputs) else inputs.take(rows)  # noqa: E731 - no copy of all
-        winners = early_vote(voters, len(voters), len(inputs), len(self.classes_), take)
-        return np.asarray(self.classes_[winners])
+        return np.asarray(self.classes_[early_vote(voters, len(voters), len(inputs), len(self.classes_), take)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of the votes of each class, shape (n, K)."""

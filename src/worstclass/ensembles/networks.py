@@ -229,16 +229,14 @@ class DeepEnsemble(_Networks):
         self.random_state = random_state
 
     def _shares(self, labels: Labels) -> list[int]:
-        n_estimators = self._rounds(labels.n_classes) if self.n_estimators == "auto" else int(self.n_estimators)
+        rounds = n_rounds_for(resolve_gamma(self.gamma, labels.n_classes, owner=self._owner), labels.n_classes)
+        n_estimators = rounds if self.n_estimators == "auto" else int(self.n_estimators)
         if self.max_epochs is None:
             return [EPOCHS_EACH] * n_estimators
         if self.n_estimators == "auto":
             n_estimators = min(n_estimators, self.max_epochs)
         least, rest = divmod(self.max_epochs, n_estimators)
         return [least + (number < rest) for number in range(n_estimators)]
-
-    def _rounds(self, n_classes: int) -> int:
-        return n_rounds_for(resolve_gamma(self.gamma, n_classes, owner=self._owner), n_classes)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from worstclass._checks import check_choice
 from worstclass.exceptions import ParameterError
-from worstclass.losses.base import Criterion, Loss, class_means, row_cross_entropy, wide_counts
+from worstclass.losses.base import Criterion, Loss, PlainCriterion, class_means, row_cross_entropy, wide_counts
 
 OVER = ("batch", "sample")
 
@@ -44,18 +44,14 @@ class Naive(Loss, name="naive"):
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion for these counts."""
-        return _WorstOfBatch(len(class_counts)) if self.over == "batch" else _WorstOfSample(class_counts)
+        return PlainCriterion(_worst_of_batch) if self.over == "batch" else _WorstOfSample(class_counts)
 
 
-class _WorstOfBatch(Criterion):
-    def __init__(self, n_classes: int) -> None:
-        self._n_classes = n_classes
-
-    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
-        losses = row_cross_entropy(logits, target)
-        means, n_rows = class_means(losses.detach(), target, self._n_classes)
-        worst = means.masked_fill(n_rows == 0, -1.0).argmax()  # absent classes are below any cross-entropy
-        return losses * (target == worst) * (len(target) / n_rows[worst].to(losses))
+def _worst_of_batch(logits: Tensor, target: Tensor) -> Tensor:
+    losses = row_cross_entropy(logits, target)
+    means, n_rows = class_means(losses.detach(), target, logits.shape[1])
+    worst = means.masked_fill(n_rows == 0, -1.0).argmax()  # absent classes are below any cross-entropy
+    return losses * (target == worst) * (len(target) / n_rows[worst].to(losses))
 
 
 class _WorstOfSample(Criterion):

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 #: name -> "module:factory"; every factory takes (input_shape, n_classes, **options)
 NETWORKS = {
-    "mlp": "worstclass.networks.mlp:mlp",
-    "cnn-small": "worstclass.networks.images:cnn_small",
+    "mlp": "worstclass.networks.plain:mlp",
+    "cnn-small": "worstclass.networks.plain:cnn_small",
     "resnet8": "worstclass.networks.resnets:resnet8",
     "resnet32": "worstclass.networks.resnets:resnet32",
     "resnet18": "worstclass.networks.resnets:resnet18",

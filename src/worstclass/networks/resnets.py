@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from torch import Tensor, nn
 
 from worstclass._checks import check_choice
-from worstclass.networks.images import require_images, start_convolutions
+from worstclass.networks.plain import require_images, start_convolutions
 
 #: stem of ``resnet18`` -> pixels a side that it needs
 STEMS = {"small": 8, "imagenet": 32}

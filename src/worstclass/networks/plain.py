@@ -1,9 +1,10 @@
-"""A small convolutional network, and what all networks for images share."""
+"""The multilayer perceptron, a small convolutional network, and what all networks for images share."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from math import ceil
+from math import ceil, prod
 
 import torch
 from torch import nn
@@ -13,6 +14,15 @@ from worstclass.exceptions import ParameterError
 
 #: pixels a side below which the stages of a network have nothing left to look at
 SMALLEST_SIDE = 8
+
+
+def mlp(input_shape: tuple[int, ...], n_classes: int, hidden: Sequence[int] = (1024, 512)) -> nn.Sequential:
+    """Build linear layers with ReLU between them; inputs are flattened. The default is the paper's 2-1024-512-K."""
+    widths = [prod(input_shape), *hidden]
+    layers: list[nn.Module] = [nn.Flatten()] if len(input_shape) > 1 else []
+    for width_in, width_out in pairwise(widths):
+        layers += [nn.Linear(width_in, width_out), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(widths[-1], n_classes))
 
 
 def require_images(network: str, input_shape: tuple[int, ...], smallest: int = SMALLEST_SIDE) -> tuple[int, int, int]:
