@@ -226,22 +226,14 @@ def least_smoothed(problem: OffsetProblem) -> FloatArray:
 
 def smoothed_worst(problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray) -> tuple[float, FloatArray]:
     """Return the soft maximum of the smoothed shortfalls, and its derivative in each offset."""
-    rival, wrong, errors = _smoothed_errors(problem, offsets, bandwidth)
     target, K = problem.target, problem.n_classes
+    gap, rival = _gap_and_rival(problem, offsets)
+    wrong = expit(gap / bandwidth[target])
+    errors = (np.bincount(target, wrong, K) - (problem.totals - problem.wanted)) / problem.totals
     share = softmax(SHARPNESS * errors)
     slope = wrong * (1 - wrong) * (share / problem.totals / bandwidth)[target]
     derivative = np.bincount(rival, slope, K) - np.bincount(target, slope, K)
     return float(logsumexp(SHARPNESS * errors)) / SHARPNESS, np.asarray(derivative, dtype=np.float64)
-
-
-def _smoothed_errors(
-    problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the strongest rival and the smoothed error of each row, and each class's error above the allowed one."""
-    gap, rival = _gap_and_rival(problem, offsets)
-    wrong = expit(gap / bandwidth[problem.target])
-    errors = np.bincount(problem.target, wrong, problem.n_classes) / problem.totals
-    return rival, wrong, np.asarray(errors - (1 - problem.wanted / problem.totals))
 
 
 def spreads(problem: OffsetProblem) -> FloatArray:
@@ -255,7 +247,8 @@ def spreads(problem: OffsetProblem) -> FloatArray:
             deviation = own.std()
         found[k] = min((high - low) / NORMAL_RANGE, deviation) or deviation
     known = found[(found > problem.tolerance) & np.isfinite(found)]
-    fallback = float(np.median(known)) if len(known) else max(float(np.abs(problem.scores).max()), 1.0)
+    widest = float(np.abs(gap).max())
+    fallback = float(np.median(known)) if len(known) else widest if widest > problem.tolerance else 1.0
     found[(found <= problem.tolerance) | ~np.isfinite(found)] = fallback
     return found
 
