@@ -149,6 +149,7 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     >>> (scores + find_offsets(scores, np.array([0, 0, 0, 1, 1]))).argmax(axis=1).tolist()
     [0, 0, 1, 1, 1]
     """
+    scores = scores - scores.max(axis=1, keepdims=True)  # a constant for each row changes nothing
     everyone = OffsetProblem(scores, target, quota)
     zero, present = np.zeros(everyone.n_classes), np.flatnonzero(everyone.totals > 0)
     if len(present) < 2:
