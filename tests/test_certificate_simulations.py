@@ -161,9 +161,9 @@ def test_equal_rows_are_judged_at_the_stated_error_rates(table):
     rng = np.random.default_rng(0)
     independent = table.verdicts(0.0, 50, rng)
     assert independent.get("reused", 0) <= 1 / 50  # at a level of 0.001, two of 50 once in 800 simulations
-    assert not is_enough(table) or independent.get("undecided", 0) <= 0.16
+    assert not is_enough(table) or independent.get("chance", 0) >= 0.84
     assert set(table.verdicts(1.0, 20, rng)) <= {"reused", "undecided"}
-    assert table.verdicts(0.5, 30, rng).get("chance", 0) <= stats.binom.ppf(1 - 1e-4, 30, 0.03) / 30
+    assert table.verdicts(0.5, 30, rng).get("chance", 0) <= stats.binom.ppf(1 - 1e-4, 30, 0.05) / 30
 
 
 @pytest.mark.slow
@@ -172,6 +172,6 @@ def test_equal_rows_are_judged_at_the_stated_error_rates_in_many_repetitions(tab
     rng = np.random.default_rng(1)
     independent = table.verdicts(0.0, 1_000, rng)
     assert independent.get("reused", 0) <= stats.binom.ppf(1 - 1e-6, 1_000, 0.001) / 1_000
-    assert not is_enough(table) or independent.get("undecided", 0) <= 0.08
+    assert not is_enough(table) or independent.get("chance", 0) >= 0.9
     assert set(table.verdicts(1.0, 200, rng)) <= {"reused", "undecided"}
     assert table.verdicts(0.5, 1_000, rng).get("chance", 0) <= 0.05

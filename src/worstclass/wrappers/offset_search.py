@@ -149,6 +149,7 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     >>> (scores + find_offsets(scores, np.array([0, 0, 0, 1, 1]))).argmax(axis=1).tolist()
     [0, 0, 1, 1, 1]
     """
+    scores = scores - scores.max(axis=1, keepdims=True)  # a constant for each row changes nothing
     everyone = OffsetProblem(scores, target, quota)
     zero, present = np.zeros(everyone.n_classes), np.flatnonzero(everyone.totals > 0)
     if len(present) < 2:
@@ -226,22 +227,14 @@ def least_smoothed(problem: OffsetProblem) -> FloatArray:
 
 def smoothed_worst(problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray) -> tuple[float, FloatArray]:
     """Return the soft maximum of the smoothed shortfalls, and its derivative in each offset."""
-    rival, wrong, errors = _smoothed_errors(problem, offsets, bandwidth)
     target, K = problem.target, problem.n_classes
+    gap, rival = _gap_and_rival(problem, offsets)
+    wrong = expit(gap / bandwidth[target])
+    errors = (np.bincount(target, wrong, K) - (problem.totals - problem.wanted)) / problem.totals
     share = softmax(SHARPNESS * errors)
     slope = wrong * (1 - wrong) * (share / problem.totals / bandwidth)[target]
     derivative = np.bincount(rival, slope, K) - np.bincount(target, slope, K)
     return float(logsumexp(SHARPNESS * errors)) / SHARPNESS, np.asarray(derivative, dtype=np.float64)
-
-
-def _smoothed_errors(
-    problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the strongest rival and the smoothed error of each row, and each class's error above the allowed one."""
-    gap, rival = _gap_and_rival(problem, offsets)
-    wrong = expit(gap / bandwidth[problem.target])
-    errors = np.bincount(problem.target, wrong, problem.n_classes) / problem.totals
-    return rival, wrong, np.asarray(errors - (1 - problem.wanted / problem.totals))
 
 
 def spreads(problem: OffsetProblem) -> FloatArray:
@@ -255,7 +248,8 @@ def spreads(problem: OffsetProblem) -> FloatArray:
             deviation = own.std()
         found[k] = min((high - low) / NORMAL_RANGE, deviation) or deviation
     known = found[(found > problem.tolerance) & np.isfinite(found)]
-    fallback = float(np.median(known)) if len(known) else max(float(np.abs(problem.scores).max()), 1.0)
+    widest = float(np.abs(gap).max())
+    fallback = float(np.median(known)) if len(known) else widest if widest > problem.tolerance else 1.0
     found[(found <= problem.tolerance) | ~np.isfinite(found)] = fallback
     return found
 
