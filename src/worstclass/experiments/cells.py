@@ -289,6 +289,5 @@ def _find(cell: Cell, folder: Path) -> CellResult | None:
     if differ:
         values = ", ".join(f"{name} ({there.get(name)} in the file, {wanted.get(name)} asked for)" for name in differ)
         hint = f"It differs in {values}. Choose another folder (--out), or delete the old cells (--overwrite)."
-        allowed = "one whose cells were made with the same settings"
-        raise ParameterError("folder", "run_cells", allowed=allowed, got=str(file), hint=hint)
+        raise ParameterError("folder", "run_cells", allowed="one with the same settings", got=str(file), hint=hint)
     return result if result.error is None else None

@@ -263,10 +263,8 @@ def fit_command(
 
     Parameters
     ----------
-    plan : the comparison.
-    name : a method of it.
-    data : the data as the command line names it.
-    out : folder for the model.
+    plan, name : the comparison, and a method of it.
+    data, out : the data as the command line names it, and the folder for the model.
     options : further options of the command, such as ``{"--target": "diagnosis"}``; None stands for one left out.
 
     Examples

@@ -187,9 +187,8 @@ def offsets_record(model: Any) -> dict[str, Any]:
 
 
 def _abstaining(model: Any) -> dict[str, Any]:
-    threshold = float(model.threshold_)
-    finite = threshold if math.isfinite(threshold) else None
-    return {"risk": _by_class(model, model.risk_), "threshold": finite, "proven": model.proven_}
+    threshold = float(model.threshold_) if math.isfinite(model.threshold_) else None
+    return {"risk": _by_class(model, model.risk_), "threshold": threshold, "proven": model.proven_}
 
 
 def _by_class(model: Any, values: Any) -> dict[str, Any]:

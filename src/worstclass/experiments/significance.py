@@ -98,9 +98,6 @@ def paired_tests(
     >>> (test,) = paired_tests({"ce": ce, "ours": ours}, "ours")
     >>> test.n, round(test.mean_difference, 3), test.significant
     (5, 0.224, True)
-    >>> (resplit,) = paired_tests({"ce": ce, "ours": ours}, "ours", test_to_train=0.25)
-    >>> resplit.p > test.p
-    True
     """
     check_choice(reference, "reference", "paired_tests", [None, *values])
     check_share(alpha, "alpha", "paired_tests")

@@ -11,7 +11,6 @@ from worstclass.boosting.booster import NEAREST
 from worstclass.experiments.run import BoostingResult, RunResult
 from worstclass.metrics import ClassReport
 
-#: classes that a sentence names one by one
 MAX_NAMED = 10
 
 #: parts of the data in the order of their report, and their titles
@@ -100,8 +99,8 @@ def _abstaining(rule: dict[str, Any]) -> list[str]:
     proven = "The rule is proven." if rule["proven"] else "No rule was proven: the model answers nothing."
     if rule["threshold"] is not None:
         proven += f" A row is answered if its margin exceeds {rule['threshold']:.4f}."
-    limits = [[_escaped(name), percent(limit)] for name, limit in rule["risk"].items()]
-    return [proven, "", *markdown_table(["class", "limit of the risk"], limits)]
+    limits = [f"{name} {percent(limit)}" for name, limit in rule["risk"].items()]
+    return [proven, f"Limit of the risk: {', '.join(limits)}."]
 
 
 def _escaped(name: str) -> str:

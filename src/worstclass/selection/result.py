@@ -63,7 +63,6 @@ class FeasibleFloors:
         of its rows would have to be correct.
     booster : its vote meets ``floors`` on the training rows, by exact counts; None if no vote has a correct row of
         every class, so that not even floors of 0 are met.
-    n_fits : number of refits.
     """
 
     asked: dict[Any, float]
@@ -71,7 +70,6 @@ class FeasibleFloors:
     accuracy: dict[Any, float]
     rows_short: dict[Any, int]
     booster: WorstClassBooster | None
-    n_fits: int
 
     @property
     def met(self) -> bool:
@@ -86,7 +84,7 @@ class FeasibleFloors:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; classes become text."""
-        names = ("asked", "floors", "accuracy", "rows_short", "met", "n_fits")
+        names = ("asked", "floors", "accuracy", "rows_short", "met")
         return {name: plain(getattr(self, name)) for name in names} | {"blocking": [str(k) for k in self.blocking]}
 
     def __str__(self) -> str:

@@ -26,8 +26,6 @@ from worstclass.selection.result import SPENT, CandidateRecord, FeasibleFloors, 
 
 #: X, y, X_val, y_val
 Data = tuple[Any, Any, Any, Any]
-#: refits of a goal in search of the nearest feasible floors
-MAX_FITS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +38,7 @@ class Fit:
     @property
     def errors(self) -> tuple[float, float]:
         """Validation errors: the one that chooses, and the other."""
-        report = self.booster.validation_report_
-        assert report is not None
-        errors = report.worst_error, report.plain_error
+        errors = self.record.worst_error or 0.0, self.record.plain_error or 0.0
         return errors if self.booster.select_on == "worst" else errors[::-1]
 
     @property
@@ -179,41 +175,32 @@ def _prefix_meeting_floors(booster: WorstClassBooster) -> int | None:
     return min(meeting, key=rank).round if meeting else None
 
 
-def nearest_floors(booster: WorstClassBooster, search: Search, max_fits: int) -> FeasibleFloors:
-    """Find feasible floors near those of a booster: the ones that its vote meets, then by refits half way up."""
-    labels, last, step = booster.classes_.tolist(), booster.history_[-1], search.step
+def nearest_floors(booster: WorstClassBooster, step: Fraction, search: Search | None = None) -> FeasibleFloors:
+    """Find feasible floors near those of a booster: the ones that its vote meets, or that of one refit at them.
+
+    If a class has no correct row, the refit is at half of the floors asked for.
+    """
+    labels, last = booster.classes_.tolist(), booster.history_[-1]
+
+    def by_class(values: Any) -> dict[Any, Any]:
+        return dict(zip(labels, values, strict=True))
+
     asked = Floors.from_theta(booster.theta, labels)
-    best, high, n_fits = _nearest_met(booster, asked.theta, step), asked.theta, 0
-    while best.lowered and n_fits < max_fits:
-        if best.n_empty:
-            trial = tuple(floor / 2 ** (n_fits + 1) // step * step for floor in asked.theta)
-        else:  # half way to floors that were missed; a class that did not block those goes towards the floor asked for
-            ends = [top if top > low else goal for low, top, goal in zip(best.floors, high, asked.theta, strict=True)]
-            trial = tuple(max(low, (low + end) / 2 // step * step) for low, end in zip(best.floors, ends, strict=True))
-        if trial == best.floors:
-            break
-        n_fits += 1
-        fit = search.fit(dict(zip(labels, map(float, trial), strict=True)))
-        if not best.n_empty and fit.record.status != "feasible":
-            high = trial
+    best = _nearest_met(booster, asked.theta, step)
+    if search is not None and best.lowered:
+        trial = [floor / 2 // step * step for floor in asked.theta] if best.n_empty else best.floors
+        fit = search.fit(by_class(map(float, trial)))
         if fit.record.rounds:
             best = min(best, _nearest_met(fit.booster, asked.theta, step), key=lambda met: met[:2])
-    floors, found = dict(zip(labels, map(float, best.floors), strict=True)), None
+    floors, found = by_class(map(float, best.floors)), None
     if not best.n_empty:
         found = copy.copy(best.booster)
         found.theta = floors
         found.n_members_used_ = _prefix_meeting_floors(found) or len(found.history_)
         found._report()
     short = np.maximum(asked.vote_quota(last.class_totals) - np.array(last.vote_correct), 0)
-    accuracy = np.divide(last.vote_correct, last.class_totals)
-    return FeasibleFloors(
-        asked=dict(zip(labels, asked.as_floats(), strict=True)),
-        floors=floors,
-        accuracy=dict(zip(labels, accuracy.tolist(), strict=True)),
-        rows_short=dict(zip(labels, short.tolist(), strict=True)),
-        booster=found,
-        n_fits=n_fits,
-    )
+    accuracy = by_class(np.divide(last.vote_correct, last.class_totals).tolist())
+    return FeasibleFloors(by_class(asked.as_floats()), floors, accuracy, by_class(short.tolist()), found)
 
 
 class _Met(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from worstclass._checks import check_choice, check_count, check_share, is_count, is_number
+from worstclass._checks import check_choice, check_share, is_count, is_number
 from worstclass._typing import IntArray
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.data.labels import known_labels, training_labels
@@ -26,7 +26,7 @@ from worstclass.methods import build_method, find_method
 from worstclass.metrics import SELECTION, worst_class_error
 from worstclass.randomness import SeedTree
 from worstclass.selection.result import CandidateRecord, FeasibleFloors, Theta, ThetaSelection
-from worstclass.selection.search import MAX_FITS, Data, Search, nearest_floors
+from worstclass.selection.search import Data, Search, nearest_floors
 
 OWNER = "select_theta"
 #: the ways to choose theta, each with its default resolution
@@ -120,7 +120,7 @@ def select_theta(
         if goal is not None:
             record = (fit := search.fit(goal)).record
             if record.rounds and not record.bound_met:
-                found["nearest"] = nearest_floors(fit.booster, search, MAX_FITS)
+                found["nearest"] = nearest_floors(fit.booster, step, search)
         elif way == "best":
             search.bisect()
         else:
@@ -145,27 +145,16 @@ def select_theta(
     return selection
 
 
-def nearest_feasible_floors(
-    fitted: Any,
-    X: Any = None,
-    y: Any = None,
-    X_val: Any = None,
-    y_val: Any = None,
-    *,
-    resolution: float = 0.01,
-    max_fits: int = MAX_FITS,
-) -> FeasibleFloors:
+def nearest_feasible_floors(fitted: Any, *, resolution: float = 0.01) -> FeasibleFloors:
     """Find the classes that block the floors of a booster, by how much, and feasible floors near those asked for.
 
-    Only the floors of the blocking classes are lowered. If a class has no correct row at all, the floors of all classes
-    are halved until it has. A vote meets floors by exact counts on the training rows. ``fitted`` is not changed.
+    They are the floors that its vote after some round meets, by exact counts on the training rows. Only the floors of
+    the blocking classes are lowered. ``fitted`` is not changed. ``select_theta(..., way="goal")`` also fits there anew.
 
     Parameters
     ----------
     fitted : a fitted booster, or what carries one: a ``WeakLearningError`` or a ``ThetaSelection``.
-    X, y, X_val, y_val : the rows it was fitted on, for refits. Without X the floors are those that its own vote meets.
     resolution : floors are multiples of it.
-    max_fits : maximum number of refits. Each halves the gap between floors that are met and those asked for.
 
     Examples
     --------
@@ -178,19 +167,16 @@ def nearest_feasible_floors(
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # the floor is missed
     ...     booster = booster.fit(X[:, :1], y)
-    >>> nearest = nearest_feasible_floors(booster, X[:, :1], y, resolution=0.05)
-    >>> nearest.floors, nearest.booster.bound_met_
-    ({0: 0.8, 1: 0.55, 2: 0.75}, True)
+    >>> nearest = nearest_feasible_floors(booster, resolution=0.05)
+    >>> nearest.blocking, nearest.booster.bound_met_
+    ([1, 2], True)
     """
-    owner = "nearest_feasible_floors"
-    booster = getattr(fitted, "booster", fitted)
+    owner, booster = "nearest_feasible_floors", getattr(fitted, "booster", fitted)
     if not isinstance(booster, WorstClassBooster) or not hasattr(booster, "estimators_"):
         allowed = "a fitted WorstClassBooster, or a WeakLearningError or ThetaSelection that carries one"
         raise ParameterError("fitted", owner, allowed=allowed, got=fitted)
     check_share(resolution, "resolution", owner)
-    check_count(max_fits, "max_fits", owner, least=0)
-    search = Search(booster, (X, y, X_val, y_val), Fraction(str(resolution)), floors_first=True)
-    return nearest_floors(booster, search, 0 if X is None else max_fits)
+    return nearest_floors(booster, Fraction(str(resolution)))
 
 
 def _checked_step(booster: Any, way: Any, resolution: Any, select_on: Any, **needed: Any) -> float:
