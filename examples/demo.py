@@ -2,8 +2,8 @@
 
     python examples/demo.py --out demo-output
 
-Trains on the paper's balanced artificial data (five overlapping squares, 100 rows for each class): first one network with
-plain cross-entropy, then `worstclass fit` with a floor of 75% for every class. Writes the model, run.json, figures
+Trains on the paper's balanced artificial data (five overlapping squares, 100 rows for each class): first one network
+with plain cross-entropy, then `worstclass fit` with a floor of 75% for every class. Writes the model, run.json, figures
 and a report.
 """
 

@@ -57,7 +57,7 @@ def offsets(
     floors = floors_by_class(theta, asked.classes_) if theta else None
     options: dict[str, Any] = {"scores": SCORES[scores], "allow_equal_rows": allow_equal_rows}
     tuned = WorstClassOffsets(asked, floors, cv="prefit", **options).fit(opened.X, opened.y)
-    settings = {"scores": scores, "theta": theta or None, "allow_equal_rows": allow_equal_rows}
+    settings: dict[str, Any] = {"scores": scores, "theta": theta or None, "allow_equal_rows": allow_equal_rows}
     settings |= {"val_share": data.val_share, "test_share": data.test_share}
     made = made_by(described(data, opened.rows), seed, **settings)
     place = write_model(
