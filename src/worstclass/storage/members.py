@@ -102,7 +102,7 @@ def _read_safetensors(file: Path, load_file: Callable[[Path], Any]) -> dict[str,
 
 def _is_sklearn_class(name: str) -> bool:
     module, _, attribute = name.rpartition(".")
-    if not module.startswith("sklearn."):
+    if not module.startswith(("sklearn.", "imblearn.")):
         return False
     try:
         return isinstance(getattr(importlib.import_module(module), attribute, None), type)
