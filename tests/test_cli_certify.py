@@ -11,10 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from worstclass import Certificate, WorstClassBooster, load_dataset, save_model
+from worstclass import Certificate, WorstClassBooster, WorstClassOffsets, load_dataset, load_model, save_model
 from worstclass.cli.app import run
+from worstclass.data.seen_rows import SeenRows
 
 
 def patients(n, seed):
@@ -236,3 +240,16 @@ def test_the_example_goes_the_whole_way():
         "needs rows that the model has not seen",
     )
     assert all(words in done.stdout for words in told)
+
+
+def test_a_scikit_learn_model_keeps_the_record_of_its_rows(tmp_path):
+    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+    forest = make_pipeline(StandardScaler(), RandomForestClassifier(5, random_state=0)).fit(X, y)
+    assert not hasattr(load_model(save_model(forest, tmp_path / "plain")), "seen_rows_")
+    forest.seen_rows_ = SeenRows.of(X)
+    again = load_model(save_model(forest, tmp_path / "known"))
+    assert again.seen_rows_.training.tolist() == forest.seen_rows_.training.tolist()
+    assert again.seen_rows_.complete
+    wrapped = WorstClassOffsets(again, cv="prefit").fit(X + 100, y)
+    inner = load_model(save_model(wrapped, tmp_path / "wrapped")).estimator_
+    assert inner.seen_rows_.training.tolist() == forest.seen_rows_.training.tolist()

@@ -91,7 +91,7 @@ def test_rows_never_seen_and_floors_that_cannot_be_met(place, command):
     floors = ["--theta", "rarest=0.99", "--theta", "others=0.95"]
     code, shown = command("offsets", "fresh", "fresh.csv", "--target", "kind", *floors, "--out", "fresh")
     assert code == 1
-    assert "warning: No offsets meet all floors on the held-out rows" in shown
+    assert "warning: No offsets that meet all floors on the held-out rows were found" in shown
     again = load_model(place / "fresh")
     assert (again.scores_, again.floors_met_) == ("mean-proba", False)
     assert again.theta_ == (0.95, 0.95, 0.99)

@@ -334,7 +334,7 @@ def test_a_network_of_one_s_own_by_its_file(place, predict, tmp_path):
         assert told in shown
     code, shown = predict("plain.csv", "--network", "nowhere/net.py:build", model="owned")
     assert code == 2
-    assert "No such file or directory: 'nowhere/net.py'" in shown
+    assert "No such file or directory" in shown
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_an_interrupted_search_writes_the_best_so_far(iris, capsys, monkeypatch)
     assert "INTERRUPTED: this is the best so far" in capsys.readouterr().out
     values = written(iris)
     assert values["interrupted"]
-    assert [row["rounds"] for row in values["candidates"]] == [2, 2]
+    assert [(row["rounds"], row["status"]) for row in values["candidates"]] == [(2, "interrupted")]
     model = load_model(iris / "model")
     assert (model.theta, len(model.estimators_)) == (values["theta"], 2)
 
@@ -161,7 +161,7 @@ def test_a_named_data_set_is_cut_where_it_has_no_validation_rows(tmp_path, monke
     few = ["--gamma", "0.0995", "--lr", "0.01", "--max-test-rows", "500", "--val-share", "0.3", "--out", "model"]
     assert run([*arguments, *few, "--budget", "epochs=40"]) == 0
     values = written(tmp_path)
-    assert values["chosen_by"] == "150 validation rows, cut off the rows given for training"
+    assert values["chosen_by"] == "150 rows held out of the training rows"
     assert values["settings"]["budget"] == "epochs=40"
     assert all(row["epochs"] <= 40 for row in values["candidates"])
 

@@ -100,19 +100,20 @@ def test_documented_make_targets_exist(line):
 
 
 def write_patients(file: Path, shift: float) -> None:
-    """A table in which age tells nothing and size nearly all; rows of another ``shift`` are other rows."""
-    lines = ["age,size,diagnosis"]
+    """A table in which age tells nothing and size nearly all, with an id; rows of another ``shift`` are other rows."""
+    lines = ["age,size,patient,diagnosis"]
     for i in range(1_000):
         malignant = i % 2 == (i % 101 > 0)
-        lines.append(f"{i % 7 + shift},{(i * i) % 5 + 9 * (i % 2)},{'malignant' if malignant else 'benign'}")
+        size = (i * i) % 5 + 9 * (i % 2) + i / 2_000  # rows do not repeat
+        lines.append(f"{i % 7 + shift},{size},{i % 100},{'malignant' if malignant else 'benign'}")
     file.write_text("\n".join(lines) + "\n")
 
 
 @pytest.fixture(scope="module")
 def fitted_model(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("fitted")
-    write_patients(folder / "train.csv", 0.0)
-    fit = ["fit", str(folder / "train.csv"), "--target", "diagnosis", "--theta", "0.8", "--quiet"]
+    write_patients(folder / "patients.csv", 0.0)
+    fit = ["fit", str(folder / "patients.csv"), "--target", "diagnosis", "--theta", "0.8", "--quiet"]
     assert run([*fit, "--out", str(folder / "model")]) == 0
     return folder / "model"
 

@@ -81,7 +81,7 @@ def fit(
     shares: dict[str, Any] = {} if is_named(data.data) else {"val_share": data.val_share, "test_share": data.test_share}
     result = RunResult.of(
         model,
-        data=described(data, **shares),
+        data={**described(data), **shares},
         settings={name: value for name, value in settings.items() if value is not None},
         seed=seed,
         seconds=seconds,
@@ -89,7 +89,7 @@ def fit(
         **_reports(model, splits),
         test_rows=None if splits.test is None else {"used": len(splits.test), "available": available},
     )
-    history = getattr(layers_of(model)[-1], "history_", None) if floors is not None else None
+    history: Any = getattr(layers_of(model)[-1], "history_", None) if floors is not None else None
     figures = [] if history is None else [Path("class-weights.png")]
     place = write_model(model, out, {"run.json": result.model_dump(), "report.md": markdown_report(result, figures)})
     for figure in figures:

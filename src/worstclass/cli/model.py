@@ -91,10 +91,10 @@ def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
     return place
 
 
-def described(data: DataOptions, rows: Rows | None = None, **more: Any) -> dict[str, Any]:
+def described(data: DataOptions, rows: Rows | None = None) -> dict[str, Any]:
     """Return what a result says of its data."""
     drawn = {} if rows is None else {"part": rows.name, "rows": len(rows.part), "available": rows.available}
-    return {"name": Path(data.data).name, "target": data.target, **drawn, **more}
+    return {"name": Path(data.data).name, "target": data.target, **drawn}
 
 
 def made_by(data: Mapping[str, Any], seed: int, **settings: Any) -> dict[str, Any]:

@@ -32,10 +32,9 @@ class BoostingProgress(Callback):
         """Show the plan."""
         self._plan = plan
         floors = sorted({f"{floor:g}" for floor in plan.theta}, key=float)
-        theta = floors[0] if len(floors) == 1 else f"{floors[0]} to {floors[-1]}"
-        self._console.print(
-            f"{len(plan.classes)} classes, floor {theta}, {plan.n_rounds} rounds, edge {plan.needed_edge:.4f} each"
-        )
+        floor = f", floor {' to '.join(dict.fromkeys([floors[0], floors[-1]]))}" if floors else ""
+        rounds = f"{plan.n_rounds} rounds, edge {plan.needed_edge:.4f} each"
+        self._console.print(f"{len(plan.classes)} classes{floor}, {rounds}")
         self._task: Any = self.bar.add_task("", total=plan.n_rounds)
 
     def on_epoch_end(self, booster: WorstClassBooster, info: EpochInfo) -> None:

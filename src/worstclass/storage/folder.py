@@ -221,5 +221,6 @@ def _replace(folder: Path, staging: Path) -> None:
 def _with_seen_rows(model: Any, folder: Path, state: Mapping[str, Any]) -> Any:
     """Give a scikit-learn classifier the record of its rows back, if it was saved with one."""
     if SEEN in state:
-        model.seen_rows_ = Reader(folder, _read, module=None, trusted=(), keep_in_memory=True).decode(state)[SEEN]
+        reader = Reader(folder, load_model, module=None, trusted=(), keep_in_memory=True)
+        model.seen_rows_ = reader.decode(state)[SEEN]
     return model
