@@ -177,6 +177,7 @@ def _boosting(booster: Any) -> BoostingResult:
 
 
 def offsets_record(model: Any) -> dict[str, Any]:
+    """Return offsets and what they did on the rows that chose them, ready for JSON."""
     return {
         "scores": model.scores_,
         "offsets": _by_class(model, model.offsets_.tolist()),

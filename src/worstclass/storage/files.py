@@ -94,12 +94,12 @@ def _read(file: Path, read: Callable[[], Any]) -> Any:
 
 
 def _is_known_class(name: str) -> bool:
-    """Return whether a name is that of a class of scikit-learn or of one of our estimators."""
+    """Return whether a name is that of a class of scikit-learn or imbalanced-learn, or of one of our estimators."""
     module, _, attribute = name.rpartition(".")
-    if not module.startswith(("sklearn.", "worstclass.")) or "__main__" in module:
+    if not module.startswith(("sklearn.", "imblearn.", "worstclass.")) or "__main__" in module:
         return False
     try:
         found = getattr(importlib.import_module(module), attribute, None)
     except ImportError:
         return False
-    return isinstance(found, type) and (module.startswith("sklearn.") or issubclass(found, BaseEstimator))
+    return isinstance(found, type) and (not module.startswith("worstclass.") or issubclass(found, BaseEstimator))
