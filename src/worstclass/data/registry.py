@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from worstclass._checks import check_choice, require_known_options
-from worstclass.data.facts import NamedDataset
-from worstclass.data.locate import find
+from worstclass.data.facts import NamedDataset, find
 from worstclass.data.named import all_sheets
 from worstclass.data.splits import (
     THIN_TEST,

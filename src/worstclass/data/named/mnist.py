@@ -9,8 +9,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from worstclass.data.facts import DataFile, Download, NamedDataset, as_labels
-from worstclass.data.locate import present_name
+from worstclass.data.facts import DataFile, Download, NamedDataset, as_labels, present_name
 from worstclass.data.splits import Part
 from worstclass.data.trees import FileTree, unpacked
 from worstclass.exceptions import DatasetError
