@@ -318,7 +318,7 @@ def test_second_address_is_tried_and_all_failures_are_told(server, tmp_path, fil
     with pytest.raises(DatasetError) as caught:
         fetch(Download("other.bin", refused), tmp_path)
     assert "refused" in str(caught.value)
-    assert "HTTP 404" in str(caught.value)
+    assert "HTTP Error 404" in str(caught.value)
     assert "is kept" not in str(caught.value)
     assert f"get http://127.0.0.1:9/big.bin by other means and put it into {tmp_path}" in str(caught.value)
 

@@ -18,7 +18,7 @@ import pandas as pd
 from worstclass._typing import BoolArray, IntArray
 from worstclass.data.arrays import ROWS, Arrays, channels_first, is_npy_folder, require_numbers, role_of
 from worstclass.data.pictures import Picture, is_picture
-from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES
+from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES, table_errors
 from worstclass.data.trees import FileTree, is_archive
 from worstclass.exceptions import DataError, DatasetError, UnknownNameError
 
@@ -104,7 +104,7 @@ def _kinds_of_pipeline(model: Any) -> list[str | None] | None:
     if categories is None or len(categories) != model.n_features_in_:
         return None
     return [
-        "number" if values is None else "text" if all(isinstance(value, str) for value in values) else None
+        "number" if values is None else "text" if all(isinstance(value, str | None) for value in values) else None
         for values in categories
     ]
 
@@ -186,15 +186,16 @@ def columns_by_name(X: Any, names: Sequence[str] | None) -> Any:
 def _table_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Block]:
     """Give columns their types."""
     read = _csv_tables if path.suffix.lower() == ".csv" else _parquet_tables
-    for table, kept, kinds, bad, done in read(path, rows, ids, chunk_rows):
-        typed = {}
-        for name in table.columns:
-            typed[name], strange, why = _typed(table[name], kinds.get(name))
-            for place in np.flatnonzero(strange).tolist():
-                bad.setdefault(place, f"column {name!r} holds {table[name].iloc[place]!r}, {why}")
-        X = pd.DataFrame(typed, columns=table.columns).drop(index=list(bad))
-        X = X.astype({name: "category" for name in X.columns if X[name].dtype == object})
-        yield X if rows.columns is not None else X.to_numpy(), kept, bad, done
+    with table_errors(path):
+        for table, kept, kinds, bad, done in read(path, rows, ids, chunk_rows):
+            typed = {}
+            for name in table.columns:
+                typed[name], strange, why = _typed(table[name], kinds.get(name))
+                for place in np.flatnonzero(strange).tolist():
+                    bad.setdefault(place, f"column {name!r} holds {table[name].iloc[place]!r}, {why}")
+            X = pd.DataFrame(typed, columns=table.columns).drop(index=list(bad))
+            X = X.astype({name: "category" for name in X.columns if X[name].dtype == object})
+            yield X if rows.columns is not None else X.to_numpy(), kept, bad, done
 
 
 #: the columns of the model, the columns carried over, what the former hold, bad rows by place, share of the file read
@@ -203,51 +204,40 @@ _Table = tuple[pd.DataFrame, pd.DataFrame, Kinds, dict[int, str], float]
 
 def _csv_tables(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Table]:
     """Read every cell as text."""
-    try:
-        head = pd.read_csv(
-            path, nrows=HEAD_ROWS, index_col=False, na_values=MISSING, keep_default_na=False, on_bad_lines="skip"
-        )
-        header, numbers = head.columns.tolist(), head.select_dtypes("number").columns
-        columns = _columns(header, rows, ids, path)
-        by_head = {name: "number" if name in numbers or rows.columns is None else "text" for name in columns}
-        kinds = rows.kinds or by_head
-        with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as text:
-            lines = (line for line in csv.reader(text) if line)
-            next(lines)
-            while block := list(itertools.islice(lines, chunk_rows)):
-                bad = {
-                    place: f"it has {len(line)} fields, and the first line names {len(header)}"
-                    for place, line in enumerate(block)
-                    if len(line) != len(header)
-                }
-                padded = [(line + [""] * len(header))[: len(header)] for line in block]
-                table = pd.DataFrame(padded, columns=header, dtype=object)
-                for name in [name for name in columns if kinds[name] is None]:
-                    table[name] = table[name].map(_open)
-                yield table[columns], table[list(ids)], kinds, bad, raw.tell() / path.stat().st_size
-    except pd.errors.EmptyDataError:
-        raise DatasetError(f"{path} is empty: its first line must name the columns.") from None
-    except (csv.Error, pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path} cannot be read as a CSV file: {error}") from None
+    head = pd.read_csv(
+        path, nrows=HEAD_ROWS, index_col=False, na_values=MISSING, keep_default_na=False, on_bad_lines="skip"
+    )
+    header, numbers = head.columns.tolist(), head.select_dtypes("number").columns
+    columns = _columns(header, rows, ids, path)
+    by_head = {name: "number" if name in numbers or rows.columns is None else "text" for name in columns}
+    kinds = rows.kinds or by_head
+    with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as text:
+        lines = (line for line in csv.reader(text) if line)
+        next(lines)
+        while block := list(itertools.islice(lines, chunk_rows)):
+            bad = {
+                place: f"it has {len(line)} fields, and the first line names {len(header)}"
+                for place, line in enumerate(block)
+                if len(line) != len(header)
+            }
+            padded = [(line + [""] * len(header))[: len(header)] for line in block]
+            table = pd.DataFrame(padded, columns=header, dtype=object)
+            for name in [name for name in columns if kinds[name] is None]:
+                table[name] = table[name].map(_open)
+            yield table[columns], table[list(ids)], kinds, bad, raw.tell() / path.stat().st_size
 
 
 def _parquet_tables(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Table]:
     """Read batches; the columns carried over keep their types."""
-    try:
-        import pyarrow as pa  # type: ignore[import-untyped]
-        from pyarrow import parquet
-    except ImportError:
-        raise DatasetError(f"Reading {path} needs pyarrow: pip install 'worstclass[parquet]'.") from None
-    try:
-        with parquet.ParquetFile(path) as file:
-            columns = _columns(file.schema_arrow.names, rows, ids, path)
-            n_read = 0
-            for batch in file.iter_batches(chunk_rows, columns=list(dict.fromkeys([*columns, *ids]))):
-                n_read += batch.num_rows
-                kept = batch.select(list(ids)).to_pandas(types_mapper=pd.ArrowDtype)
-                yield batch.select(columns).to_pandas(), kept, rows.kinds or {}, {}, n_read / file.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise DatasetError(f"{path} cannot be read as a Parquet file: {error}") from None
+    from pyarrow import parquet  # type: ignore[import-untyped]
+
+    with parquet.ParquetFile(path) as file:
+        columns = _columns(file.schema_arrow.names, rows, ids, path)
+        n_read = 0
+        for batch in file.iter_batches(chunk_rows, columns=list(dict.fromkeys([*columns, *ids]))):
+            n_read += batch.num_rows
+            kept = batch.select(list(ids)).to_pandas(types_mapper=pd.ArrowDtype)
+            yield batch.select(columns).to_pandas(), kept, rows.kinds or {}, {}, n_read / file.metadata.num_rows
 
 
 def _columns(there: Sequence[str], rows: RowFormat, ids: Sequence[str], path: Path) -> list[str]:

@@ -183,12 +183,11 @@ def _missing_message(dataset: NamedDataset, root: Path) -> str:
     """Say what is missing, where it was searched for, and how to get it."""
     folders = _folders(dataset, root)
     lacking = {folder: _missing(dataset, folder) for folder in folders if folder.is_dir()}
-    partly = next((folder for folder, missing in lacking.items() if len(missing) < len(dataset.files)), None)
-    if partly is not None:
-        what = f"{partly} has not all of its files: {', '.join(lacking[partly])} is missing."
-    else:
-        either = " or ".join([", ".join(file.name for file in dataset.files), *_archives(dataset)])
-        what = f"{either} was looked for in {', '.join(str(folder) for folder in folders)}."
+    either = " or ".join([", ".join(file.name for file in dataset.files), *_archives(dataset)])
+    what = f"{either} was looked for in {', '.join(str(folder) for folder in folders)}."
+    for folder, missing in lacking.items():
+        if len(missing) < len(dataset.files):
+            what = f"{folder} has not all of its files: {', '.join(missing)} is missing."
     address = dataset.downloads[0].addresses[0] if dataset.downloads else dataset.homepage
     return (
         f"The files of the data set {dataset.name!r} are not there. {what} Get it from {address} with "

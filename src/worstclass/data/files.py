@@ -197,7 +197,7 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
         try:
             _fetch_part(file, address, part, progress or (lambda name, done, total: None))
         except _FAILURES as error:
-            failures.append(f"{address}: {_reason(error)}")
+            failures.append(f"{address}: {error}")
             continue
         part.replace(target)
         return target
@@ -237,9 +237,3 @@ def _receive(name: str, address: str, part: Path, start: int, progress: Progress
                 progress(name, done, total)
     if total is not None and done != total:
         raise urllib.error.URLError(f"the connection ended after {done:,} of {total:,} bytes")
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, urllib.error.HTTPError):
-        return f"HTTP {error.code} {error.reason}"
-    return str(getattr(error, "reason", None) or error or type(error).__name__)
