@@ -345,7 +345,7 @@ def test_a_network_of_one_s_own_by_its_file(place, predict, tmp_path):
         (["model", "nothing.csv", "--out", "out.csv"], "no file or folder nothing.csv"),
         (["model", "photos", "--out", "out.csv"], "The model takes rows of a table"),
         (["seer", "new.csv", "--out", "out.csv"], "The model takes images of shape (3, 8, 8)"),
-        (["model", "empty.csv", "--out", "out.csv"], "empty.csv is empty"),
+        (["model", "empty.csv", "--out", "out.csv"], "empty.csv cannot be read as a CSV file: No columns"),
         (["model", "header.csv", "--out", "out.csv"], "header.csv has no rows"),
         (["model", "latin.csv", "--out", "out.csv"], "cannot be read as a CSV file"),
         (["model", "broken.parquet", "--out", "out.csv"], "cannot be read as a Parquet file"),

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 from official_files import MNIST_PREFIXES, idx_bytes, tar_gz, write_cifar10, write_idx_set, write_medmnist
 
-from worstclass.data import download, registry
-from worstclass.data.check import DIFFERENT, OFFICIAL, SAME_CONTENT, UNKNOWN, check_dataset
-from worstclass.data.download import fetch, get_dataset
+from worstclass.data import files, registry
 from worstclass.data.facts import DataFile, Download
+from worstclass.data.files import DIFFERENT, OFFICIAL, SAME_CONTENT, UNKNOWN, check_dataset, fetch, get_dataset
 from worstclass.data.registry import DATASETS, named_dataset
 from worstclass.exceptions import DatasetError, ParameterError
 
@@ -319,7 +318,7 @@ def test_second_address_is_tried_and_all_failures_are_told(server, tmp_path, fil
     with pytest.raises(DatasetError) as caught:
         fetch(Download("other.bin", refused), tmp_path)
     assert "refused" in str(caught.value)
-    assert "HTTP 404" in str(caught.value)
+    assert "HTTP Error 404" in str(caught.value)
     assert "is kept" not in str(caught.value)
     assert f"get http://127.0.0.1:9/big.bin by other means and put it into {tmp_path}" in str(caught.value)
 
@@ -327,7 +326,7 @@ def test_second_address_is_tried_and_all_failures_are_told(server, tmp_path, fil
 def test_silent_server_is_given_up(tmp_path, monkeypatch):
     import socket
 
-    monkeypatch.setattr(download, "TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(files, "TIMEOUT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/a"
         with pytest.raises(DatasetError, match="timed out"):

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from official_files import distinct_images, picture_bytes, zip_of
 from PIL import Image
-from worstclass.cli.errors import ConflictingOptions, MissingOption
 
+from worstclass.cli.console import ConflictingOptions, MissingOption
 from worstclass.cli.data import draw_rows, is_named, load_parts, load_splits
 from worstclass.cli.options import DataOptions, SplitOptions
 from worstclass.data.hugging_face import from_hugging_face

@@ -14,7 +14,7 @@ from worstclass.cli.console import bars, say, say_table
 from worstclass.cli.options import Quiet
 
 if TYPE_CHECKING:
-    from worstclass.data.check import DatasetCheck
+    from worstclass.data.files import DatasetCheck
 
 datasets_app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -40,7 +40,7 @@ def list_datasets(context: typer.Context, root: Root = None) -> None:
         if root is not None:
             raise typer.BadParameter("write it behind the command: worstclass datasets check NAME --root DIR")
         return
-    from worstclass.data.locate import data_root, locate
+    from worstclass.data.facts import data_root, locate
     from worstclass.data.registry import DATASETS
 
     rows = []
@@ -61,7 +61,7 @@ def check(name: Name, root: Root = None, size: Size = None, split: Split = None)
 
     Example: worstclass datasets check cifar10
     """
-    from worstclass.data.check import UNKNOWN, check_dataset
+    from worstclass.data.files import UNKNOWN, check_dataset
 
     result = check_dataset(name, root, **_variant(size, split))
     dataset = result.dataset
@@ -93,7 +93,7 @@ def get(
     """
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
-    from worstclass.data.download import get_dataset
+    from worstclass.data.files import get_dataset
     from worstclass.data.registry import named_dataset
 
     dataset = named_dataset(name, **_variant(size, split))

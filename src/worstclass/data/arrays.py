@@ -97,27 +97,26 @@ def role_of(name: str) -> tuple[str, str] | None:
 
 
 def _names_by_split(arrays: Arrays) -> dict[str, tuple[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+    found: dict[tuple[str, str], str] = {}
     for name in arrays.names:
         place = role_of(name)
+        if place in found:
+            raise DatasetError(f"{arrays.path} has two arrays for the same: {found[place]!r} and {name!r}.")
         if place is not None:
-            split, role = place
-            if role in found.setdefault(split, {}):
-                raise DatasetError(f"{arrays.path} has two arrays for the same: {found[split][role]!r} and {name!r}.")
-            found[split][role] = name
-    for names in found.values():
-        if len(names) < 2:
-            (there,) = names.values()
-            lacking = LABELS if ROWS in names else ROWS
-            raise DatasetError(f"{arrays.path} has {there!r}, but no {lacking} for it. It has {arrays.names}.")
-    if ALL in found and len(found) > 1:
+            found[place] = name
+    splits = dict.fromkeys(split for split, _ in found)
+    for (split, role), name in found.items():
+        other = LABELS if role == ROWS else ROWS
+        if (split, other) not in found:
+            raise DatasetError(f"{arrays.path} has {name!r}, but no {other} for it. It has {arrays.names}.")
+    if ALL in splits and len(splits) > 1:
         raise DatasetError(f"{arrays.path} has rows both in splits and apart from them: {arrays.names}.")
-    if ALL not in found and "train" not in found:
+    if ALL not in splits and "train" not in splits:
         raise DatasetError(
             f"{arrays.path} has no rows to train on. It must have X and y, or x_train and y_train, or train_images "
             f"and train_labels. It has {arrays.names}."
         )
-    return {split: (names[ROWS], names[LABELS]) for split, names in found.items()}
+    return {split: (found[split, ROWS], found[split, LABELS]) for split in splits}
 
 
 def _part(arrays: Arrays, rows: str, labels: str) -> Part:

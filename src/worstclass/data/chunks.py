@@ -18,7 +18,7 @@ import pandas as pd
 from worstclass._typing import BoolArray, IntArray
 from worstclass.data.arrays import ROWS, Arrays, channels_first, is_npy_folder, require_numbers, role_of
 from worstclass.data.pictures import Picture, is_picture
-from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES
+from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES, table_errors
 from worstclass.data.trees import FileTree, is_archive
 from worstclass.exceptions import DataError, DatasetError, UnknownNameError
 
@@ -104,7 +104,7 @@ def _kinds_of_pipeline(model: Any) -> list[str | None] | None:
     if categories is None or len(categories) != model.n_features_in_:
         return None
     return [
-        "number" if values is None else "text" if all(isinstance(value, str) for value in values) else None
+        "number" if values is None else "text" if all(isinstance(value, str | None) for value in values) else None
         for values in categories
     ]
 
@@ -142,14 +142,29 @@ def iter_chunks(
     if not path.exists():
         raise DatasetError(f"There is no file or folder {path}.")
     if suffix in TABLE_SUFFIXES:
-        return _table_chunks(path, rows, ids, chunk_rows or CHUNK_ROWS)
+        return _chunks(_table_blocks(path, rows, ids, chunk_rows or CHUNK_ROWS))
     if is_npy_folder(path) if path.is_dir() else suffix == ARRAY_SUFFIX:
-        return _array_chunks(path, rows, ids, chunk_rows)
+        return _chunks(_array_blocks(path, rows, ids, chunk_rows))
     if path.is_dir() or is_archive(path.name):
-        return _image_chunks(path, rows, ids, chunk_rows, image_size)
+        return _chunks(_image_blocks(path, rows, ids, chunk_rows, image_size))
     raise DatasetError(
         f"{path} cannot be read: give a CSV, Parquet or npz file, a folder with X.npy, or a folder of images."
     )
+
+
+#: the rows that can be used, the columns carried over of all rows, the bad rows by place, share of the file read
+_Block = tuple[Any, pd.DataFrame, dict[int, str], float]
+
+
+def _chunks(blocks: Iterator[_Block]) -> Iterator[Chunk]:
+    """Number the rows, and set the bad ones apart."""
+    start = 1
+    for X, ids, bad, done in blocks:
+        wrong = np.isin(np.arange(len(ids)), list(bad))
+        reasons = {start + place: why for place, why in sorted(bad.items())}
+        kept, lost = ids[~wrong].reset_index(drop=True), ids[wrong].reset_index(drop=True)
+        yield Chunk(X, start + np.flatnonzero(~wrong), kept, reasons, lost, done)
+        start += len(ids)
 
 
 def columns_by_name(X: Any, names: Sequence[str] | None) -> Any:
@@ -168,80 +183,61 @@ def columns_by_name(X: Any, names: Sequence[str] | None) -> Any:
     return X[list(names)]
 
 
-def _table_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[Chunk]:
-    """Give columns their types, and set the rows apart in which that is not possible."""
-    read = _csv_blocks if path.suffix.lower() == ".csv" else _parquet_blocks
-    start = 1
-    for table, kept, kinds, bad, done in read(path, rows, ids, chunk_rows):
-        wrong = np.isin(np.arange(len(table)), list(bad))
-        typed = {}
-        for name in table.columns:
-            typed[name], strange, why = _typed(table[name], kinds.get(name))
-            for place in np.flatnonzero(strange & ~wrong).tolist():
-                bad[place] = f"column {name!r} holds {table[name].iloc[place]!r}, {why}"
-            wrong |= strange
-        X: Any = pd.DataFrame(typed, columns=table.columns)[~wrong]
-        X = X.astype({name: "category" for name in X.columns if X[name].dtype == object})
-        yield Chunk(
-            X if rows.columns is not None else X.to_numpy(),
-            start + np.flatnonzero(~wrong),
-            kept[~wrong].reset_index(drop=True),
-            {start + place: why for place, why in sorted(bad.items())},
-            kept[wrong].reset_index(drop=True),
-            done,
-        )
-        start += len(table)
+def _table_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Block]:
+    """Give columns their types."""
+    read = _csv_tables if path.suffix.lower() == ".csv" else _parquet_tables
+    with table_errors(path):
+        for table, kept, kinds, bad, done in read(path, rows, ids, chunk_rows):
+            typed = {}
+            for name in table.columns:
+                typed[name], strange, why = _typed(table[name], kinds.get(name))
+                for place in np.flatnonzero(strange).tolist():
+                    bad.setdefault(place, f"column {name!r} holds {table[name].iloc[place]!r}, {why}")
+            X = pd.DataFrame(typed, columns=table.columns).drop(index=list(bad))
+            X = X.astype({name: "category" for name in X.columns if X[name].dtype == object})
+            yield X if rows.columns is not None else X.to_numpy(), kept, bad, done
 
 
 #: the columns of the model, the columns carried over, what the former hold, bad rows by place, share of the file read
-_Block = tuple[pd.DataFrame, pd.DataFrame, Kinds, dict[int, str], float]
+_Table = tuple[pd.DataFrame, pd.DataFrame, Kinds, dict[int, str], float]
 
 
-def _csv_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Block]:
+def _csv_tables(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Table]:
     """Read every cell as text."""
-    try:
-        header = pd.read_csv(path, nrows=0, index_col=False).columns.tolist()  # names as in the training rows
-        columns = _columns(header, rows, ids, path)
-        with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as text:
-            lines: Iterator[list[str]] = (line for line in csv.reader(text) if line)
-            next(lines)
-            head = list(itertools.islice(lines, HEAD_ROWS))
-            kinds = rows.kinds or _guess_kinds(header, columns, head if rows.columns is not None else [])
-            lines = itertools.chain(head, lines)
-            while block := list(itertools.islice(lines, chunk_rows)):
-                bad = {
-                    place: f"it has {len(line)} fields, and the first line names {len(header)}"
-                    for place, line in enumerate(block)
-                    if len(line) != len(header)
-                }
-                padded = [(line + [""] * len(header))[: len(header)] for line in block]
-                table = pd.DataFrame(padded, columns=header, dtype=object)
-                for name in [name for name in columns if kinds[name] is None]:
-                    table[name] = table[name].map(_open)
-                yield table[columns], table[list(ids)], kinds, bad, raw.tell() / path.stat().st_size
-    except pd.errors.EmptyDataError:
-        raise DatasetError(f"{path} is empty: its first line must name the columns.") from None
-    except (csv.Error, pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path} cannot be read as a CSV file: {error}") from None
+    head = pd.read_csv(
+        path, nrows=HEAD_ROWS, index_col=False, na_values=MISSING, keep_default_na=False, on_bad_lines="skip"
+    )
+    header, numbers = head.columns.tolist(), head.select_dtypes("number").columns
+    columns = _columns(header, rows, ids, path)
+    by_head = {name: "number" if name in numbers or rows.columns is None else "text" for name in columns}
+    kinds = rows.kinds or by_head
+    with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as text:
+        lines = (line for line in csv.reader(text) if line)
+        next(lines)
+        while block := list(itertools.islice(lines, chunk_rows)):
+            bad = {
+                place: f"it has {len(line)} fields, and the first line names {len(header)}"
+                for place, line in enumerate(block)
+                if len(line) != len(header)
+            }
+            padded = [(line + [""] * len(header))[: len(header)] for line in block]
+            table = pd.DataFrame(padded, columns=header, dtype=object)
+            for name in [name for name in columns if kinds[name] is None]:
+                table[name] = table[name].map(_open)
+            yield table[columns], table[list(ids)], kinds, bad, raw.tell() / path.stat().st_size
 
 
-def _parquet_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Block]:
+def _parquet_tables(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Table]:
     """Read batches; the columns carried over keep their types."""
-    try:
-        import pyarrow as pa  # type: ignore[import-untyped]
-        from pyarrow import parquet
-    except ImportError:
-        raise DatasetError(f"Reading {path} needs pyarrow: pip install 'worstclass[parquet]'.") from None
-    try:
-        with parquet.ParquetFile(path) as file:
-            columns = _columns(file.schema_arrow.names, rows, ids, path)
-            n_read = 0
-            for batch in file.iter_batches(chunk_rows, columns=list(dict.fromkeys([*columns, *ids]))):
-                n_read += batch.num_rows
-                kept = batch.select(list(ids)).to_pandas(types_mapper=pd.ArrowDtype)
-                yield batch.select(columns).to_pandas(), kept, rows.kinds or {}, {}, n_read / file.metadata.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise DatasetError(f"{path} cannot be read as a Parquet file: {error}") from None
+    from pyarrow import parquet  # type: ignore[import-untyped]
+
+    with parquet.ParquetFile(path) as file:
+        columns = _columns(file.schema_arrow.names, rows, ids, path)
+        n_read = 0
+        for batch in file.iter_batches(chunk_rows, columns=list(dict.fromkeys([*columns, *ids]))):
+            n_read += batch.num_rows
+            kept = batch.select(list(ids)).to_pandas(types_mapper=pd.ArrowDtype)
+            yield batch.select(columns).to_pandas(), kept, rows.kinds or {}, {}, n_read / file.metadata.num_rows
 
 
 def _columns(there: Sequence[str], rows: RowFormat, ids: Sequence[str], path: Path) -> list[str]:
@@ -277,27 +273,13 @@ def _open(value: str) -> bool | float | str:
     """Read a cell of a column that held neither numbers nor text alone, such as true and false."""
     if value.lower() in ("true", "false"):
         return value.lower() == "true"
-    return float(value) if _is_number(value) else value
-
-
-def _guess_kinds(header: Sequence[str], columns: Sequence[str], head: Sequence[Sequence[str]]) -> Kinds:
-    """Take a column for numbers where every value at the top of the file is one."""
-    cells = {
-        name: [line[k] for line in head if len(line) == len(header) and line[k] not in MISSING]
-        for k, name in enumerate(header)
-    }
-    return {name: "number" if all(_is_number(cell) for cell in cells[name]) else "text" for name in columns}
-
-
-def _is_number(text: str) -> bool:
     try:
-        float(text)
+        return float(value)
     except ValueError:
-        return False
-    return True
+        return value
 
 
-def _array_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int | None) -> Iterator[Chunk]:
+def _array_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int | None) -> Iterator[_Block]:
     """Take slices of the rows of an npz file, or of a folder of npy files."""
     if rows.columns is not None:
         raise DataError(
@@ -319,13 +301,13 @@ def _array_chunks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: i
     step = _rows_of_chunk(X.shape[1:], chunk_rows)
     for start in range(0, len(X), step):
         block = slice(start, min(start + step, len(X)))
-        kept = pd.DataFrame({name: values[block] for name, values in carried.items()})
-        yield Chunk(channels_first(X[block]), np.arange(start + 1, block.stop + 1), kept, done=block.stop / len(X))
+        kept = pd.DataFrame({name: values[block] for name, values in carried.items()}, index=range(start, block.stop))
+        yield channels_first(X[block]), kept, {}, block.stop / len(X)
 
 
-def _image_chunks(
+def _image_blocks(
     path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int | None, image_size: int | None
-) -> Iterator[Chunk]:
+) -> Iterator[_Block]:
     """Decode the images of a folder or archive, sorted by path."""
     if rows.image_shape is None:
         raise DataError(f"The model takes rows of a table, and {path} is a folder of images.")
@@ -336,31 +318,26 @@ def _image_chunks(
     if not names:
         raise DatasetError(f"{path} has no images.")
     channels, height, width = rows.image_shape
+    size = None if image_size is None else (image_size, image_size)
     step = _rows_of_chunk(rows.image_shape, chunk_rows)
     for start in range(0, len(names), step):
-        images, bad = {}, {}
-        for number, name in enumerate(names[start : start + step], start=start + 1):
+        images, bad = [], {}
+        block = names[start : start + step]
+        for place, name in enumerate(block):
             try:
-                picture = Picture.of(name, partial(tree.read, name))
-                image = picture.pixels(channels, None if image_size is None else (image_size, image_size))
+                image = Picture.of(name, partial(tree.read, name)).pixels(channels, size)
             except DatasetError as error:
-                bad[number] = str(error).rstrip(".")
+                bad[place] = str(error).rstrip(".")
                 continue
             if image.shape == rows.image_shape:
-                images[number] = image
+                images.append(image)
             else:
-                bad[number] = (
+                bad[place] = (
                     f"{name} is {image.shape[1]} x {image.shape[2]} (height x width), and the model takes {height} x "
                     f"{width}; resize images with --image-size {height}"
                 )
-        yield Chunk(
-            np.stack(list(images.values())) if images else np.empty((0, *rows.image_shape), np.uint8),
-            np.array(list(images), dtype=np.int64),
-            pd.DataFrame({FILE: [names[number - 1] for number in images]}, dtype=object),
-            bad,
-            pd.DataFrame({FILE: [names[number - 1] for number in bad]}, dtype=object),
-            min(1.0, (start + step) / len(names)),
-        )
+        X = np.array(images, dtype=np.uint8).reshape(-1, *rows.image_shape)
+        yield X, pd.DataFrame({FILE: block}, dtype=object), bad, (start + len(block)) / len(names)
 
 
 def _rows_of_chunk(shape: Sequence[int], chunk_rows: int | None) -> int:

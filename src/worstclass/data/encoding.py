@@ -41,7 +41,7 @@ class TableEncoder(Stateful, TransformerMixin, BaseEstimator):
     n_features_in_, feature_names_in_ : columns of the training rows; names only if they were a data frame.
     medians_ : for each column the number that replaces a missing one, shape (n_features_in_,).
     categories_ : for each column the values with a one-hot column, most frequent first; None for a column of numbers.
-    missing_ : for each column whether a missing value has a one-hot column, the last of its columns.
+        A missing value is the last one, as None, if the training rows have one.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class TableEncoder(Stateful, TransformerMixin, BaseEstimator):
     """
 
     state_names: ClassVar[tuple[str, ...]] = (
-        "n_features_in_", "feature_names_in_", "medians_", "categories_", "missing_"
+        "n_features_in_", "feature_names_in_", "medians_", "categories_"
     )  # fmt: skip
 
     def __init__(self, max_categories: int = 255) -> None:
@@ -70,13 +70,11 @@ class TableEncoder(Stateful, TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array([str(name) for name in X.columns], dtype=object)
         numbers = [_numbers(column) for column in columns]
         self.n_features_in_ = len(columns)
-        self.medians_ = np.array([0.0 if found is None else _median(found) for found in numbers])
+        known = [np.empty(0) if found is None else found[~np.isnan(found)] for found in numbers]
+        self.medians_ = np.array([np.median(values) if len(values) else 0.0 for values in known])
         self.categories_: list[list[Any] | None] = [
             _most_frequent(column, self.max_categories) if found is None else None
             for column, found in zip(columns, numbers, strict=True)
-        ]
-        self.missing_ = [
-            found is None and bool(column.isna().any()) for column, found in zip(columns, numbers, strict=True)
         ]
         return self
 
@@ -88,11 +86,11 @@ class TableEncoder(Stateful, TransformerMixin, BaseEstimator):
             raise DataError(
                 f"X has {len(columns)} features, but TableEncoder is expecting {self.n_features_in_} features as input."
             )
-        learned = zip(columns, self.medians_, self.categories_, self.missing_, strict=True)
+        learned = zip(columns, self.medians_, self.categories_, strict=True)
         return np.column_stack(
             [
-                _filled(column, median) if values is None else _one_hot(column, values, missing=missing)
-                for column, median, values, missing in learned
+                _filled(column, median) if values is None else _one_hot(column, values)
+                for column, median, values in learned
             ]
         )
 
@@ -101,9 +99,9 @@ class TableEncoder(Stateful, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "medians_")
         own = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         names = []
-        for name, values, missing in zip(own, self.categories_, self.missing_, strict=True):
-            ends = [""] if values is None else [f"_{value}" for value in values] + ["_missing"] * missing
-            names += [f"{name}{end}" for end in ends]
+        for name, values in zip(own, self.categories_, strict=True):
+            ends = ["missing" if value is None else value for value in values or []]
+            names += [name] if values is None else [f"{name}_{end}" for end in ends]
         return np.array(names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -148,11 +146,6 @@ def _numbers(column: Any) -> FloatArray | None:
     return np.asarray(column.astype("object").where(column.notna(), np.nan).to_numpy(dtype=np.float64))
 
 
-def _median(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else 0.0
-
-
 def _most_frequent(column: Any, limit: int) -> list[Any]:
     """Return the values of a column, most frequent first; of equally frequent ones in their order as text."""
     try:
@@ -160,7 +153,7 @@ def _most_frequent(column: Any, limit: int) -> list[Any]:
     except TypeError:
         raise DataError(f"Column {column.name!r} must hold numbers or text; lists and the like are not read.") from None
     ordered = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
-    return [value for value, _ in ordered[:limit]]
+    return [value for value, _ in ordered[:limit]] + [None] * bool(column.isna().any())
 
 
 def _filled(column: Any, median: float) -> Floats:
@@ -182,13 +175,7 @@ def _filled(column: Any, median: float) -> Floats:
     return narrow
 
 
-def _one_hot(column: Any, values: list[Any], *, missing: bool) -> Floats:
-    import pandas as pd
-
-    block = np.zeros((len(column), len(values) + missing), dtype=np.float32)
-    places = pd.Index(values, dtype="object").get_indexer(column.astype("object"))
-    known = np.flatnonzero(places >= 0)
-    block[known, places[known]] = 1.0
-    if missing:
-        block[column.isna().to_numpy(), -1] = 1.0
-    return block
+def _one_hot(column: Any, values: list[Any]) -> Floats:
+    place = {value: k for k, value in enumerate(values)}
+    places = [place.get(value, -1) for value in column.astype("object").where(column.notna(), None)]
+    return np.asarray(np.array(places)[:, None] == np.arange(len(values)), dtype=np.float32)

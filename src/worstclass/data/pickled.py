@@ -90,49 +90,34 @@ class _Name:
 
 
 class _Dtype:
-    __slots__ = ("code",)
+    """A type of numbers; its state has the byte order."""
 
     def __init__(self, code: Any, *flags: Any) -> None:
-        self._set(_text(code))
+        self.code = _text(code)
+        if not isinstance(self.code, str) or not _PLAIN_DTYPE.fullmatch(self.code):
+            raise _RefusedError(f"an array of type {code!r}")
 
     def __setstate__(self, state: Any) -> None:
-        self._set(f"{_text(state[1])}{self.code.lstrip('|<>=')}")
-
-    def _set(self, code: Any) -> None:
-        if not isinstance(code, str) or not _PLAIN_DTYPE.fullmatch(code):
-            raise _RefusedError(f"an array of type {code!r}")
-        self.code = code
+        self.code = _Dtype(f"{_text(state[1])}{self.code.lstrip('|<>=')}").code
 
 
 class _Array:
     """An array: made empty and then given its state, or made from a buffer."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, data: Any = b"", dtype: Any = None, shape: Any = (), order: Any = "C") -> None:
-        if dtype is None:
-            return
-        raw = data.encode("latin-1") if isinstance(data, str) else data  # text of Python 2 is bytes
-        if not isinstance(raw, bytes | bytearray) or not isinstance(dtype, _Dtype) or order not in ("C", "F"):
-            raise _RefusedError("an array of objects")
-        self.value = np.frombuffer(raw, dtype=np.dtype(dtype.code)).reshape(shape, order=order)
+    value: Any = None
 
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, is_fortran, data = state
-        self.value = _Array(data, dtype, shape, "F" if is_fortran else "C").value
+        raw = data.encode("latin-1") if isinstance(data, str) else data  # text of Python 2 is bytes
+        if not isinstance(raw, bytes | bytearray) or not isinstance(dtype, _Dtype):
+            raise _RefusedError("an array of objects")
+        self.value = np.frombuffer(raw, np.dtype(dtype.code)).reshape(shape, order="F" if is_fortran else "C")
 
 
-def _reconstruct(kind: Any, shape: Any, code: Any) -> _Array:
-    if not isinstance(kind, _Name) or kind.function is not _refuse_class:
-        raise _RefusedError("an array of another class than numpy.ndarray")
-    return _Array()
-
-
-def _encode(text: str, codec: str = "latin1") -> bytes:
-    """Return bytes as Python 3 writes them for Python 2."""
-    if codec not in ("latin1", "latin-1"):
-        raise _RefusedError(f"the codec {codec!r}")
-    return text.encode("latin-1")
+def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> _Array:
+    array = _Array()
+    array.__setstate__((1, shape, dtype, order == "F", data))
+    return array
 
 
 def _refuse_class(*arguments: Any) -> NoReturn:
@@ -140,13 +125,13 @@ def _refuse_class(*arguments: Any) -> NoReturn:
 
 
 _NAMES: dict[str, Callable[..., Any]] = {
-    "numpy.core.multiarray _reconstruct": _reconstruct,
-    "numpy._core.multiarray _reconstruct": _reconstruct,
-    "numpy.core.numeric _frombuffer": _Array,
-    "numpy._core.numeric _frombuffer": _Array,
+    "numpy.core.multiarray _reconstruct": lambda kind, shape, code: _Array(),
+    "numpy._core.multiarray _reconstruct": lambda kind, shape, code: _Array(),
+    "numpy.core.numeric _frombuffer": _from_buffer,
+    "numpy._core.numeric _frombuffer": _from_buffer,
     "numpy ndarray": _refuse_class,
     "numpy dtype": _Dtype,
-    "_codecs encode": _encode,
+    "_codecs encode": lambda text, codec: text.encode("latin-1"),  # bytes as Python 3 writes them for Python 2
     "__builtin__ bytes": lambda: b"",
 }
 
@@ -163,7 +148,7 @@ def _key(key: Any) -> str:
 
 def _value(value: Any) -> Any:
     """Return an array, a value or a flat list of values; refuse anything else."""
-    if isinstance(value, _Array):
+    if isinstance(value, _Array) and value.value is not None:
         return value.value
     values = value if isinstance(value, list | tuple) else [value]
     strange = next((type(item).__name__ for item in values if not isinstance(item, _VALUES)), None)

@@ -7,20 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from worstclass._checks import check_choice, require_known_options
-from worstclass.data.facts import NamedDataset
-from worstclass.data.locate import find
+from worstclass.data.facts import NamedDataset, find
 from worstclass.data.named import all_sheets
 from worstclass.data.splits import (
     THIN_TEST,
     THIN_TRAINING,
     VALIDATION_SHARE,
-    Part,
     Splits,
     check_shares,
     cut_parts,
     generator,
     profile_counts,
-    take_rows,
     thin,
 )
 
@@ -106,17 +103,11 @@ def _load_official(
         for name, use, ratio in (("train", THIN_TRAINING, rho), ("test", THIN_TEST, rho if thin_test else 1)):
             labels = parts[name].y
             kept = thin(labels, dataset.n_classes, generator(seed, use), rho=ratio, profile=profile)
-            parts[name] = _rows(parts[name], kept)
-    if val or cal:
-        train = parts["train"]
-        rows = cut_parts(train.y, seed=seed, val=val, cal=cal)
-        parts |= {name: _rows(train, index) for name, index in rows.items()}
+            parts[name] = parts[name].rows(kept)
+    rows = cut_parts(parts["train"].y, seed=seed, val=val, cal=cal)
+    parts |= {name: parts["train"].rows(index) for name, index in rows.items() if len(rows) > 1}
     names = dataset.class_names or (dataset.read_class_names(tree) if dataset.read_class_names else ())
     return Splits.from_parts(parts, names)
-
-
-def _rows(part: Part, index: Any) -> Part:
-    return Part(take_rows(part.X, index), part.y[index])
 
 
 def _variants(dataset: NamedDataset) -> list[str]:

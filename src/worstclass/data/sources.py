@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from worstclass.data.splits import ALL, PARTS, Part, Splits, make_splits
 from worstclass.data.trees import is_archive
-from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, WorstClassWarning
+from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, WorstClassError, WorstClassWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +118,7 @@ def read_table(path: str | Path, target: str) -> Part:
     path = Path(path)
     if not path.is_file():
         raise DatasetError(f"There is no file {path}. Pass the path of a CSV file, or a data set's name.")
-    table = _read_parquet(path) if path.suffix.lower() in PARQUET_SUFFIXES else _read_csv(path, target)
+    table = _read(path, target)
     if table.empty:
         raise DatasetError(f"{path} has no rows.")
     if target not in table.columns:
@@ -149,27 +151,30 @@ def categories_for_text(table: pd.DataFrame, where: str) -> pd.DataFrame:
         raise DatasetError(f"{where}: a column must hold numbers or text; lists and the like are not read.") from None
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
+@contextmanager
+def table_errors(path: Path) -> Iterator[None]:
+    """Turn the errors of pandas and pyarrow while a table is read into ones that name the file."""
     try:
-        return pd.read_parquet(path, engine="pyarrow").reset_index(drop=True)
+        yield
+    except WorstClassError:
+        raise
     except ImportError:
         raise DatasetError(f"Reading {path} needs pyarrow: pip install 'worstclass[parquet]'.") from None
-    except (ValueError, OSError) as error:  # pyarrow's own errors are of these kinds
-        raise DatasetError(f"{path} cannot be read as a Parquet file: {error}") from None
+    except (ValueError, NotImplementedError, OSError, csv.Error) as error:
+        kind = "Parquet" if path.suffix.lower() in PARQUET_SUFFIXES else "CSV"
+        raise DatasetError(f"{path} cannot be read as a {kind} file: {error}") from None
 
 
-def _read_csv(path: Path, target: str) -> Any:
+def _read(path: Path, target: str) -> pd.DataFrame:
     import pandas as pd
 
-    try:
+    with table_errors(path):
+        if path.suffix.lower() in PARQUET_SUFFIXES:
+            return pd.read_parquet(path, engine="pyarrow").reset_index(drop=True)
         columns = pd.read_csv(path, nrows=0).columns
         # a class may well be called "None" or "NA"; in the target only an empty cell is missing
         missing = {name: [""] if name == target else MISSING for name in columns}
-        table = pd.read_csv(path, na_values=missing, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{path} cannot be read as a CSV file: {error}") from None
+        table: pd.DataFrame = pd.read_csv(path, na_values=missing, keep_default_na=False)
     if not isinstance(table.index, pd.RangeIndex):
         raise DatasetError(f"{path}: the rows have more fields than the first line names. Name every column.")
     return table

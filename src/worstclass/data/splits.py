@@ -56,6 +56,10 @@ class Part:
     def __len__(self) -> int:
         return len(self.y)
 
+    def rows(self, index: IntArray) -> Part:
+        """Return some of the rows."""
+        return Part(take_rows(self.X, index), self.y[index])
+
 
 @dataclass(frozen=True, eq=False)
 class Splits:
@@ -93,11 +97,8 @@ class Splits:
         if all(name == str(number) for number, name in enumerate(names)):
             return self
         labels = np.array([name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)])
-        parts = {
-            name: None if part is None else Part(part.X, labels[part.y])
-            for name, part in (("train", self.train), ("val", self.val), ("cal", self.cal), ("test", self.test))
-        }
-        return Splits.from_parts(parts)
+        parts = [(name, getattr(self, name)) for name in ("train", *PARTS)]
+        return Splits.from_parts({name: Part(part.X, labels[part.y]) for name, part in parts if part is not None})
 
 
 def make_splits(
@@ -132,8 +133,7 @@ def make_splits(
     if n_rows != len(labels):
         raise DataError(f"X and y must have one label for each row. Got {n_rows} rows and {len(labels)} labels.")
     rows = _rows_by_part(labels, shares, np.random.default_rng(seed))
-    parts = {name: Part(take_rows(X, index), labels[index]) for name, index in rows.items() if len(index)}
-    return Splits.from_parts(parts)
+    return Splits.from_parts({name: Part(X, labels).rows(index) for name, index in rows.items() if len(index)})
 
 
 def columns_in_order(X: Any, names: Any) -> Any:
@@ -156,11 +156,12 @@ def take_rows(X: Any, index: IntArray) -> Any:
 
 
 def _rows_by_part(labels: npt.NDArray[Any], shares: dict[str, float], rng: np.random.Generator) -> dict[str, IntArray]:
-    chosen: dict[str, list[IntArray]] = {"train": [], **{name: [] for name in PARTS}}
+    chosen: dict[str, list[IntArray]] = {name: [] for name in ("train", *PARTS)}
     for label in np.unique(labels):
         index = rng.permutation(np.flatnonzero(labels == label))
+        total = len(index)
         for name, share in shares.items():
-            count = min(round(share * int((labels == label).sum())), len(index) - 1)
+            count = min(round(share * total), len(index) - 1)
             chosen[name].append(index[:count])
             index = index[count:]
         chosen["train"].append(index)

@@ -40,7 +40,8 @@ def artificial_balanced(seed: int = 0, *, n_train: int = 100, n_test: int = 100_
     >>> splits.train.X.shape, np.bincount(splits.train.y).tolist(), splits.test.X.shape
     ((500, 2), [0, 100, 100, 100, 100, 100], (5000, 2))
     """
-    _check_counts("artificial-balanced", n_train=n_train, n_test=n_test)
+    check_count(n_train, "n_train", "artificial-balanced")
+    check_count(n_test, "n_test", "artificial-balanced")
     sizes = {"train": [n_train] * 5, "test": [n_test] * 5}
     return _splits(seed, SQUARE_CENTRES, HALF_DIAGONAL, _in_rotated_square, sizes)
 
@@ -52,7 +53,8 @@ def artificial_imbalanced(seed: int = 0, *, n_min: int = 100, n_test_min: int = 
     ----------
     n_min, n_test_min : rows of the minority class 4; the others have ten times as many.
     """
-    _check_counts("artificial-imbalanced", n_min=n_min, n_test_min=n_test_min)
+    check_count(n_min, "n_min", "artificial-imbalanced")
+    check_count(n_test_min, "n_test_min", "artificial-imbalanced")
     sizes = {"train": [10 * n_min] * 3 + [n_min], "test": [10 * n_test_min] * 3 + [n_test_min]}
     return _splits(seed, DISC_CENTRES, 1.0, _in_unit_disc, sizes)
 
@@ -78,11 +80,6 @@ def _in_rotated_square(n: int, rng: np.random.Generator) -> FloatArray:
 def _in_unit_disc(n: int, rng: np.random.Generator) -> FloatArray:
     radius, angle = np.sqrt(rng.uniform(size=n)), rng.uniform(0, 2 * np.pi, size=n)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-
-
-def _check_counts(owner: str, **counts: int) -> None:
-    for name, value in counts.items():
-        check_count(value, name, owner)
 
 
 _MLP = {"module": "mlp", "lr": 0.01}

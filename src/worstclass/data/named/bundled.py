@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from worstclass.data.facts import NamedDataset
-from worstclass.data.splits import Part, Splits, check_shares, cut_parts, generator, share_of, take_rows
+from worstclass.data.splits import Part, Splits, check_shares, cut_parts, generator, share_of
 
 _FUNCTIONS = {
     "digits": "load_digits",
@@ -32,8 +32,8 @@ def _load(name: str, seed: int = 0, *, val: float = 0.2, cal: float = 0.0, test:
     table = getattr(datasets, _FUNCTIONS[name])(as_frame=True)
     labels = table.target.to_numpy().astype(np.int64)
     rows = cut_parts(labels, test=test, val=val, cal=cal, seed=seed)
-    parts = {part: Part(take_rows(table.data, index), labels[index]) for part, index in rows.items()}
-    return Splits.from_parts(parts, SHEETS[name].class_names)
+    whole = Part(table.data, labels)
+    return Splits.from_parts({part: whole.rows(index) for part, index in rows.items()}, SHEETS[name].class_names)
 
 
 def _sheet(name: str, summary: str, class_names: tuple[str, ...], n_rows: int, **facts: Any) -> NamedDataset:

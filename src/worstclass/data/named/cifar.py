@@ -78,82 +78,57 @@ _HUNDRED_FILES = (
 _LEARNER = {"module": "resnet32", "batch_size": 512, "augment": "crop-flip"}
 
 
-def _ten(tree: FileTree, part: str) -> Part:
-    names = [file.name for file in _TEN_FILES]
-    return read_batches(tree, names[:5] if part == "train" else names[5:], labels="labels", n_classes=10)
+_PARTS = {
+    "cifar10": {"train": [file.name for file in _TEN_FILES[:5]], "test": ["test_batch"]},
+    "cifar100": {"train": ["train"], "test": ["test"]},
+}
 
 
-def _hundred(tree: FileTree, part: str) -> Part:
-    return read_batches(tree, [part], labels="fine_labels", n_classes=100)
+def _read(folder: str, tree: FileTree, part: str) -> Part:
+    labels, n_classes = ("labels", 10) if folder == "cifar10" else ("fine_labels", 100)
+    return read_batches(tree, _PARTS[folder][part], labels=labels, n_classes=n_classes)
 
 
 def _sheet(
-    name: str, summary: str, booster: dict[str, float] | None, rows: tuple[int, int, int], **facts: Any
+    name: str, summary: str, rows: tuple[int, int, int], booster: dict[str, float] | None = None
 ) -> NamedDataset:
+    is_ten = name.endswith("10")
+    folder = "cifar10" if is_ten else "cifar100"
+    archive = "cifar-10-python.tar.gz" if is_ten else "cifar-100-python.tar.gz"
+    md5 = "c58f30108f718f92721af3b95e74349a" if is_ten else "eb9058c3a382ffc7106e4002c42a8d85"
+    classes = tuple((_TEN if is_ten else _HUNDRED).split())
     return NamedDataset(
         name=name,
         summary=summary,
+        n_classes=len(classes),
         settings={**({"booster": booster} if booster else {}), "learner": _LEARNER},
+        class_names=classes,
         counts={"train": 50_000, "test": 10_000},
         rows=dict(zip(("train", "val", "test"), rows, strict=True)),
         balanced=True,
         long_tail=name.startswith("imbalanced"),
         image_shape=IMAGE_SHAPE,
+        files=_TEN_FILES if is_ten else _HUNDRED_FILES,
+        downloads=(Download(archive, (f"https://www.cs.toronto.edu/~kriz/{archive}",), md5),),
+        folder=folder,
+        layouts=("cifar-10-batches-py" if is_ten else "cifar-100-python",),
+        read=functools.partial(_read, folder),
         licence="not stated by the publisher",
         citation="Krizhevsky: Learning multiple layers of features from tiny images. 2009.",
         homepage="https://www.cs.toronto.edu/~kriz/cifar.html",
-        **facts,
     )
 
 
-_ten_sheet = functools.partial(
-    _sheet,
-    booster={"theta": 0.9, "gamma": 0.2995},
-    n_classes=10,
-    class_names=tuple(_TEN.split()),
-    files=_TEN_FILES,
-    downloads=(
-        Download(
-            "cifar-10-python.tar.gz",
-            ("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",),
-            "c58f30108f718f92721af3b95e74349a",
-        ),
-    ),
-    folder="cifar10",
-    layouts=("cifar-10-batches-py",),
-    read=_ten,
-)
-_hundred_sheet = functools.partial(
-    _sheet,
-    n_classes=100,
-    class_names=tuple(_HUNDRED.split()),
-    files=_HUNDRED_FILES,
-    downloads=(
-        Download(
-            "cifar-100-python.tar.gz",
-            ("https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",),
-            "eb9058c3a382ffc7106e4002c42a8d85",
-        ),
-    ),
-    folder="cifar100",
-    layouts=("cifar-100-python",),
-    read=_hundred,
-)
-
 _WHOLE = (35_000, 15_000, 10_000)
 _TAIL = "with a long tail, rho = 10, test rows too"
+_TEN_BOOSTER, _HUNDRED_BOOSTER = {"theta": 0.9, "gamma": 0.2995}, {"theta": 0.4, "gamma": 0.2995}
 
 SHEETS = {
     sheet.name: sheet
     for sheet in (
-        _ten_sheet("cifar10", "ten kinds of things, 32 x 32 colour", rows=_WHOLE),
-        _hundred_sheet(
-            "cifar100",
-            "a hundred kinds of things, 32 x 32 colour",
-            booster={"theta": 0.4, "gamma": 0.2995},
-            rows=_WHOLE,
-        ),
-        _ten_sheet("imbalanced-cifar10", f"CIFAR-10 {_TAIL}", rows=(14_301, 6_130, 4_084)),
-        _hundred_sheet("imbalanced-cifar100", f"CIFAR-100 {_TAIL}", booster=None, rows=(13_701, 5_872, 3_876)),
+        _sheet("cifar10", "ten kinds of things, 32 x 32 colour", _WHOLE, _TEN_BOOSTER),
+        _sheet("cifar100", "a hundred kinds of things, 32 x 32 colour", _WHOLE, _HUNDRED_BOOSTER),
+        _sheet("imbalanced-cifar10", f"CIFAR-10 {_TAIL}", (14_301, 6_130, 4_084), _TEN_BOOSTER),
+        _sheet("imbalanced-cifar100", f"CIFAR-100 {_TAIL}", (13_701, 5_872, 3_876)),
     )
 }

@@ -35,11 +35,6 @@ class _Facts(NamedTuple):
     md5: str
     licence: str = "CC BY 4.0"
 
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """The names of the classes, by label."""
-        return tuple(self.classes.split("; "))
-
 
 _FACTS = {
     "pathmnist": _Facts(
@@ -143,29 +138,29 @@ def sheet(name: str, size: int = 28) -> NamedDataset:
     if size not in SIZES:
         raise UnknownNameError("size", f"the data set {name!r}", size, SIZES)
     facts = _FACTS[name]
-    file = _file_name(name, size)
+    classes = tuple(facts.classes.split("; "))
+    file = f"{name}.npz" if size == 28 else f"{name}_{size}.npz"
     md5 = facts.md5.split()[SIZES.index(size)]
     rows = dict(zip(("train", "val", "test"), facts.rows, strict=True))
+    shape = (facts.channels, size, size)
     settings: dict[str, dict[str, Any]] = {"learner": {"module": "resnet18", "batch_size": 512}}
     if name == "tissuemnist":  # the paper's values, and its network: a ResNet-18 of three narrow stages
-        settings = {
-            "booster": {"theta": 0.5, "gamma": 0.2495},
-            "learner": {"module": "resnet18-small", "batch_size": 512},
-        }
+        learner = {"module": "resnet18-small", "batch_size": 512}
+        settings = {"booster": {"theta": 0.5, "gamma": 0.2495}, "learner": learner}
     return NamedDataset(
         name=name,
         summary=f"{facts.summary}, {size} x {size} {'colour' if facts.channels == 3 else 'grey'}",
-        n_classes=len(facts.class_names),
+        n_classes=len(classes),
         settings=settings,
-        class_names=facts.class_names,
+        class_names=classes,
         counts=rows,
         rows=rows,
-        image_shape=(facts.channels, size, size),
+        image_shape=shape,
         files=(DataFile(file, md5),),
         downloads=(Download(file, (_ADDRESS.format(name=file),), md5),),
         folder=name,
         layouts=("medmnist", ".medmnist"),
-        read=functools.partial(_read, name, size),
+        read=functools.partial(_read, file, shape, len(classes)),
         variant="" if size == 28 else f"size={size}",
         vary=functools.partial(sheet, name),
         licence=facts.licence,
@@ -175,29 +170,18 @@ def sheet(name: str, size: int = 28) -> NamedDataset:
     )
 
 
-def _read(name: str, size: int, tree: FileTree, part: str) -> Part:
+def _read(file: str, shape: tuple[int, int, int], n_classes: int, tree: FileTree, part: str) -> Part:
     """Read one official part; the file has the channels last, or leaves a single one out."""
-    facts = _FACTS[name]
-    path = tree.path / _file_name(name, size)
-    arrays = Arrays(path)
-    missing = [array for array in (f"{part}_images", f"{part}_labels") if array not in arrays.names]
-    if missing:
-        raise DatasetError(f"{path} has no {' and no '.join(missing)}. It has {arrays.names}.")
-    images = arrays.read(f"{part}_images")
-    shape = (size, size) if facts.channels == 1 else (size, size, facts.channels)
+    arrays = Arrays(tree.path / file)
+    stored = arrays.read(f"{part}_images")
+    images = channels_first(stored)
     if images.dtype != np.uint8 or images.shape[1:] != shape:
         raise DatasetError(
-            f"{path}: {part}_images must be unsigned bytes of shape (n, {', '.join(map(str, shape))}). "
-            f"Got {images.dtype} of shape {images.shape}."
+            f"{arrays.path}: {part}_images must be unsigned bytes of {shape[1]} x {shape[2]} pixels and {shape[0]} "
+            f"channel(s). Got {stored.dtype} of shape {stored.shape}."
         )
-    labels = as_labels(
-        arrays.read(f"{part}_labels"), len(facts.class_names), n_images=len(images), where=f"{path}: {part}_labels"
-    )
-    return Part(channels_first(images), labels)
-
-
-def _file_name(name: str, size: int) -> str:
-    return f"{name}.npz" if size == 28 else f"{name}_{size}.npz"
+    labels, where = arrays.read(f"{part}_labels"), f"{arrays.path}: {part}_labels"
+    return Part(images, as_labels(labels, n_classes, n_images=len(images), where=where))
 
 
 SHEETS = {name: sheet(name) for name in _FACTS}
