@@ -2,17 +2,13 @@
 
 - ``certify``: limits of the class errors and a verdict on wanted floors, from held-out rows.
 - ``training_certificate``: counts on the training rows, and which assumptions of the paper's theorem held.
-- ``generalisation_bound``, ``mlp_generalisation_bound``: the paper's bounds for unseen rows, from training rows alone.
+- ``generalisation_bound``: the paper's bounds for unseen rows, from training rows alone.
 """
 
 from __future__ import annotations
 
 from worstclass.certificates.certificate import Certificate, ClassLimit
-from worstclass.certificates.generalisation import (
-    GeneralisationBound,
-    generalisation_bound,
-    mlp_generalisation_bound,
-)
+from worstclass.certificates.generalisation import GeneralisationBound, generalisation_bound
 from worstclass.certificates.held_out import certify
 from worstclass.certificates.training import TrainingCertificate, training_certificate
 
@@ -23,6 +19,5 @@ __all__ = [
     "TrainingCertificate",
     "certify",
     "generalisation_bound",
-    "mlp_generalisation_bound",
     "training_certificate",
 ]

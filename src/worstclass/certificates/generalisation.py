@@ -1,28 +1,20 @@
-"""The paper's bounds for unseen rows, from training rows alone: Theorem 2 and its corollary.
-
-The constant C of a network is bounded by Theorem 1 of Golowich, Rakhlin and Shamir ("Size-Independent Sample Complexity
-of Neural Networks", COLT 2018); docs/theory.md, section 2, says how.
-"""
+"""The paper's bounds for unseen rows, from training rows alone: Theorem 2 and its corollary."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from worstclass._checks import check_delta, check_positive
+from worstclass._checks import check_delta
 from worstclass._text import text_table
-from worstclass._typing import FloatArray
-from worstclass.boosting.booster import WorstClassBooster
-from worstclass.data.labels import Labels, known_labels
-from worstclass.data.seen_rows import row_hashes
-from worstclass.exceptions import DataError, ParameterError
+from worstclass.exceptions import ParameterError
 
-OWNER, MLP_OWNER = "generalisation_bound", "mlp_generalisation_bound"
+OWNER = "generalisation_bound"
 
 
 @dataclass(frozen=True)
@@ -123,90 +115,3 @@ def generalisation_bound(
     columns: Any = zip(names, *(x.tolist() for x in (rows, error, complexity, deviation, bound)), strict=True)
     grounds = f"Holds if C was known before the rows were seen (C = {np.unique(C).tolist()})."
     return GeneralisationBound(tuple(ClassBound(*values) for values in columns), float(delta), grounds)
-
-
-def mlp_generalisation_bound(
-    booster: WorstClassBooster, X: Any, y: Any, *, delta: float = 0.05, margin: float = 1.0
-) -> GeneralisationBound:
-    """Bound the class errors of a vote of multilayer perceptrons on unseen rows, from its training rows alone.
-
-    The bound holds, and it is nearly always vacuous, because the norms of trained networks are large. A certificate
-    from held-out rows (``certify``) says more.
-
-    Parameters
-    ----------
-    booster : a fitted booster of networks that are linear layers with ReLU between them.
-    X, y : the rows that it was trained on.
-    delta : probability, in (0, 1), with which one of the bounds may fail.
-    margin : by how much the output of the right class must lead for a row to count as right; chosen beforehand.
-    """
-    check_delta(delta, MLP_OWNER)
-    check_positive(margin, "margin", MLP_OWNER)
-    members: list[Any] = list(getattr(booster, "estimators_", []))[: getattr(booster, "n_members_used_", 0)]
-    members = [member.in_memory() if hasattr(member, "in_memory") else member for member in members]
-    encoder: Any = getattr(booster, "encoder_", None)
-    norms = [of_member for of_member in (_norms(member, encoder) for member in members) if of_member]
-    if not norms or len(norms) < len(members):
-        allowed = "a fitted WorstClassBooster of torch networks that are linear layers with ReLU between them"
-        raise ParameterError("booster", MLP_OWNER, allowed=allowed, got=booster)
-    labels = known_labels(X, y, booster.classes_, "y")
-    hashes, trained = row_hashes(X), booster.seen_rows_.training
-    if hashes is not None and trained is not None and not np.isin(hashes, trained).all():
-        raise DataError("X must be the rows that the booster was trained on. For other rows use certify.")
-    inputs = booster._inputs(X)
-    depth, exponent = len(norms[0]), math.ceil(math.log2(max(map(math.prod, norms)) or 2.0**-64))
-    B = np.sqrt(np.bincount(labels.index, weights=_squared_norms(inputs, encoder)) / labels.totals + 1)
-    C = labels.n_classes * 2.0**exponent * B * (math.sqrt(2 * depth * math.log(2)) + 1) / margin
-    errors = np.mean([_margin_errors(member.probabilities(inputs), labels, margin) for member in members], axis=0)
-    # the bound is taken for all powers of two at once: these shares of delta add up to delta
-    share = delta / (1.5 * (abs(exponent) + 1) * (abs(exponent) + 2))
-    names = booster.classes_.tolist()
-    bound = generalisation_bound(errors, labels.totals.tolist(), C=C, delta=share, vote=True, class_names=names)
-    grounds = (
-        f"Vote of {len(members)} networks of {depth} layers, product of norms at most 2^{exponent}; Golowich, Rakhlin "
-        f"and Shamir (2018), Theorem 1. 'error' is the members' mean margin error at {margin:g}."
-    )
-    return replace(bound, delta=float(delta), grounds=grounds)
-
-
-def _norms(member: Any, encoder: Any) -> list[float] | None:
-    """Return the Frobenius norms of [[W, b], [0, 1]] of the hidden layers, and the largest row norm of the last.
-
-    The scaling of columns is part of the first layer. None if the network is no multilayer perceptron.
-    """
-    from torch import nn
-
-    module: Any = getattr(getattr(member, "runtime", None), "module", None)
-    named = module.named_children() if isinstance(module, nn.Sequential) else ()
-    parts = [(name, part) for name, part in named if not isinstance(part, nn.Flatten)]
-    alternate = all(isinstance(part, nn.ReLU if i % 2 else nn.Linear) for i, (_, part) in enumerate(parts))
-    if not alternate or len(parts) % 2 == 0:
-        return None
-    squares: list[FloatArray] = []  # of the rows of each layer
-    for name, part in parts[::2]:
-        weight = member.state[f"{name}.weight"].double().cpu().numpy()
-        bias = 0.0 if part.bias is None else member.state[f"{name}.bias"].double().cpu().numpy()
-        if not squares and encoder.std is not None:
-            mean, std = (np.broadcast_to(x, (1, *encoder.row_shape)).reshape(-1) for x in (encoder.mean, encoder.std))
-            weight = weight / std
-            bias = bias - weight @ mean
-        squares.append((weight**2).sum(axis=1) + bias**2)
-    return [*(math.sqrt(rows.sum() + 1) for rows in squares[:-1]), math.sqrt(squares[-1].max())]
-
-
-def _squared_norms(inputs: Any, encoder: Any) -> FloatArray:
-    """Return the squared norm of each row as the first layer gets it, before the scaling of columns."""
-    from worstclass.learners.torch_inputs import EpochSampler
-
-    unscaled = replace(encoder, mean=None, std=None)
-    batches = inputs.batches(EpochSampler(len(inputs), 4_096))
-    return np.concatenate([unscaled.to_float(rows).flatten(1).double().square().sum(1).cpu() for rows, _ in batches])
-
-
-def _margin_errors(probabilities: FloatArray, labels: Labels, margin: float) -> FloatArray:
-    """Return, by class, the share of rows whose class leads by ``margin`` or less; leads are those of the logits."""
-    own = np.eye(labels.n_classes, dtype=bool)[labels.index]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(probabilities)
-        missed = ~(logs[own] - np.where(own, -np.inf, logs).max(axis=1) > margin)
-    return np.bincount(labels.index, weights=missed) / labels.totals
