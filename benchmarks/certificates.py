@@ -231,11 +231,7 @@ def one_model() -> dict[str, object]:
         "rounds": {"T": training.n_rounds, "added": training.n_extended},
         "edges_held": training.edges_held,
         "regret": [training.regret, training.regret_bound, training.regret_allowed],
-        "majority_step_false": [
-            sum(row.false_prefixes for row in training.classes),
-            sum(row.missed_prefixes for row in training.classes),
-        ],
-        "majority_step_false_after_T": [row.name for row in training.classes if row.false_at_end],
+        "majority_step_false_after_T": [row.name for row in training.classes if row.majority_false],
         "training_worst_error": worst.error,
         "factor_two": worst.factor_two,
         "held_out_worst_error": max(row.error or 0.0 for row in held_out.classes),

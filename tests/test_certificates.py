@@ -599,15 +599,14 @@ def test_the_counterexample_to_the_majority_step_by_hand():
     assert one.factor_two == 1.0  # 6 of 12 answers wrong
     assert certificate.edges_held
     assert certificate.regret_held
-    # after 1, 2 and 3 rounds the vote has 2, 2 and 1 of the 4 right, always fewer than 3, and every round met the floor
+    # after 3 rounds the vote has 1 of the 4 right, fewer than 3, and every round met the floor
     assert [record.vote_correct[1] for record in booster.history_] == [2, 2, 1]
-    assert (one.missed_prefixes, one.false_prefixes, one.false_at_end) == (3, 3, True)
-    assert (zero.missed_prefixes, zero.false_prefixes) == (0, 0)
+    assert (one.majority_false, zero.majority_false) == (True, False)
     assert not certificate.majority_held
     assert not certificate.theorem_applies
     assert not certificate.bound_met
     assert "NOT met, in rows: 1 by 2" in str(certificate)
-    assert "false in 3 of the 3 cases" in str(certificate)
+    assert "majority step after T rounds: did NOT hold" in str(certificate)
 
 
 @pytest.mark.filterwarnings("ignore::worstclass.exceptions.UnmetBoundWarning")
@@ -616,7 +615,7 @@ def test_one_round_that_misses_a_class_breaks_the_regret_and_not_the_majority_st
     certificate = training_certificate(booster.fit(numbered_rows(3), [0, 1, 2]))
     assert certificate.edges_held  # 2/3 of the weight, needed 0.6
     assert certificate.majority_held  # the class that the vote misses is missed by the only round
-    assert certificate.classes[2].missed_prefixes == 1
+    assert (certificate.classes[2].met, certificate.classes[2].majority_false) == (False, False)
     assert certificate.regret == pytest.approx(2 / 3)
     assert certificate.regret_allowed == 0.05
     assert not certificate.regret_held
@@ -670,7 +669,6 @@ def test_where_the_assumptions_hold_the_bound_does_and_factor_two_always(data):
     certificate = training_certificate(booster)
     for row in certificate.classes:
         assert row.error <= row.factor_two + 1e-12
-        assert row.false_prefixes <= row.missed_prefixes <= certificate.n_boosted
     if certificate.theorem_applies:
         assert certificate.bound_met
     if certificate.edges_held and certificate.regret_held and not certificate.bound_met:
@@ -700,7 +698,7 @@ def test_a_first_round_without_its_edge_leaves_nothing_to_hedge():
     assert (certificate.n_boosted, certificate.n_voters) == (0, 1)
     assert certificate.regret is None
     assert not certificate.regret_held
-    assert [row.missed_prefixes for row in certificate.classes] == [0, 0]
+    assert not any(row.majority_false for row in certificate.classes)
     assert "was none" in str(certificate)
 
 

@@ -18,16 +18,15 @@ from worstclass.floors import Floors
 
 @dataclass(frozen=True)
 class ClassTraining:
-    """One class on the training rows. A prefix is the vote of the first 1, 2, ... of the T rounds.
+    """One class on the training rows.
 
     Attributes
     ----------
     total, wrong, floor : its training rows, those that the vote gets wrong, and its theta.
     spare : how many more rows could be wrong with the bound still met; below 0, the rows by which it is missed.
     factor_two : twice the mean error of the members that vote, which the error of the vote never exceeds.
-    missed_prefixes : prefixes that miss the bound.
-    false_prefixes : those of them in which at least half of the members meet the floor. According to the majority step
-        of the proof there is none. ``false_at_end``: whether the vote of all T rounds is one of them.
+    majority_false : whether the vote of the T rounds misses the bound although at least half of them meet the floor.
+        According to the majority step of the proof that cannot be.
     """
 
     name: str
@@ -36,9 +35,7 @@ class ClassTraining:
     floor: float
     spare: int
     factor_two: float
-    missed_prefixes: int
-    false_prefixes: int
-    false_at_end: bool
+    majority_false: bool
 
     derived: ClassVar[tuple[str, ...]] = ("met", "error")
 
@@ -102,7 +99,7 @@ class TrainingCertificate(ClassRecord):
     @property
     def majority_held(self) -> bool:
         """Whether every class that the vote of the T rounds misses was missed by more than half of them."""
-        return self.n_boosted == self.n_rounds and not any(row.false_at_end for row in self.classes)
+        return self.n_boosted == self.n_rounds and not any(row.majority_false for row in self.classes)
 
     @property
     def theorem_applies(self) -> bool:
@@ -111,35 +108,28 @@ class TrainingCertificate(ClassRecord):
 
     def __str__(self) -> str:
         cells = [
-            (
+            [
                 row.name,
                 *map(percent, (row.error, row.factor_two, row.floor)),
-                str(row.wrong),
-                str(row.total),
-                str(row.spare),
-            )
+                *map(str, (row.wrong, row.total, row.spare)),
+            ]
             for row in self.classes
         ]
-        table = text_table(["class", "error", "factor two", "floor", "wrong", "rows", "spare"], cells)
-        return "\n".join([*table, *self._sentences()])
-
-    def _sentences(self) -> list[str]:
         missed = [f"{row.name} by {-row.spare}" for row in self.classes if not row.met]
         bound = f"NOT met, in rows: {', '.join(missed)}" if missed else "met for every class"
-        false = sum(row.false_prefixes for row in self.classes)
-        premise = sum(row.missed_prefixes for row in self.classes)
         regret = "none" if self.regret is None else f"{self.regret:.2f} (Hedge's bound {self.regret_bound:.2f})"
         proof = "proves the bound for the vote of the T rounds" if self.theorem_applies else "does not apply here"
-        return [
+        lines = [
+            *text_table(["class", "error", "factor two", "floor", "wrong", "rows", "spare"], cells),
             f"Training bound of the vote of {self.n_voters} members, counted: {bound}.",
             "Assumptions of the theorem:",
             f"- edge {self.needed_edge:.4f} in each of {self.n_rounds} rounds, reached in {self.n_edges_reached}: "
             f"{_held(self.edges_held)}",
             f"- regret at most {self.regret_allowed:.2f}, was {regret}: {_held(self.regret_held)}",
-            f"- majority step after T rounds: {_held(self.majority_held)} (false in {false} of the {premise} cases in "
-            "which a prefix misses a class)",
+            f"- majority step after T rounds: {_held(self.majority_held)}",
             f"The theorem {proof}. In any case the error is at most 'factor two', twice the mean error of the members.",
         ]
+        return "\n".join(lines)
 
 
 def training_certificate(booster: WorstClassBooster) -> TrainingCertificate:
@@ -182,16 +172,13 @@ def _classes(booster: WorstClassBooster, boosted: Sequence[RoundRecord]) -> tupl
     total, correct = np.array(voters[-1].class_totals), np.array(voters[-1].vote_correct)
     quota = floors.vote_quota(total)
     mean_error = (total - np.array([record.member_correct for record in voters])).mean(axis=0) / total
-    # by the majority step, a class that the vote of t rounds misses is missed by more than half of them; it is false if
-    # at least half of them meet the class
-    shape = (len(boosted), len(quota))
-    missed = np.array([record.vote_correct for record in boosted]).reshape(shape) < quota
-    met = np.array([record.feedback for record in boosted]).reshape(shape).cumsum(axis=0)
-    false = missed & (2 * met >= np.arange(1, len(boosted) + 1)[:, None])
-    columns = (total, total - correct, np.array(floors.as_floats()), correct - quota, 2 * mean_error)
-    prefixes = (missed.sum(axis=0), false.sum(axis=0), false[-1:].any(axis=0))
+    false = np.zeros(len(quota), dtype=np.bool_)
+    if boosted:
+        n_met = np.array([record.feedback for record in boosted]).sum(axis=0)
+        false = (np.array(boosted[-1].vote_correct) < quota) & (2 * n_met >= len(boosted))
+    columns = (total, total - correct, np.array(floors.as_floats()), correct - quota, 2 * mean_error, false)
     names = map(str, booster.classes_.tolist())
-    rows: Any = zip(names, *(part.tolist() for part in (*columns, *prefixes)), strict=True)
+    rows: Any = zip(names, *(column.tolist() for column in columns), strict=True)
     return tuple(ClassTraining(*row) for row in rows)
 
 
