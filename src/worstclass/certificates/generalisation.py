@@ -37,12 +37,10 @@ class GeneralisationBound:
     ----------
     classes : one ``ClassBound`` per class.
     delta : probability with which one of them may fail.
-    grounds : the assumptions, and the theorems from which the bound follows.
     """
 
     classes: tuple[ClassBound, ...]
     delta: float
-    grounds: str
 
     @property
     def worst(self) -> float:
@@ -63,7 +61,7 @@ class GeneralisationBound:
         verdict = f"at most {self.worst:.4f}, with probability {1 - self.delta:.4g}."
         if self.vacuous:
             verdict = f"{self.worst:.4g}. VACUOUS: no error is above 1, so this bound says nothing. Use certify."
-        return "\n".join([*table, f"Worst class: {verdict}", self.grounds])
+        return "\n".join([*table, f"Worst class: {verdict}", "Holds if C was known before the rows were seen."])
 
 
 def generalisation_bound(
@@ -113,5 +111,4 @@ def generalisation_bound(
     bound = (2 if vote else 1) * (error + complexity + deviation)
     names = map(str, range(len(rows)) if class_names is None else class_names)
     columns: Any = zip(names, *(x.tolist() for x in (rows, error, complexity, deviation, bound)), strict=True)
-    grounds = f"Holds if C was known before the rows were seen (C = {np.unique(C).tolist()})."
-    return GeneralisationBound(tuple(ClassBound(*values) for values in columns), float(delta), grounds)
+    return GeneralisationBound(tuple(ClassBound(*values) for values in columns), float(delta))

@@ -203,7 +203,11 @@ class AbstainingClassifier(WrappedClassifier):
             raise DataError(f"{OWNER} cannot divide a map-style data set. Pass X_val and y_val, or use cv='prefit'.")
         kept = divide(labels.index, float(self.cv), self._random)
         train, rest = np.flatnonzero(~kept), np.flatnonzero(kept)
-        self._require_classes(labels, train)
+        missing = labels.classes[np.bincount(labels.index[train], minlength=labels.n_classes) == 0].tolist()
+        if missing:
+            allowed = f"a share that leaves rows of every class to train on; none would be left of {missing}"
+            hint = "Lower it, or collect more rows."
+            raise ParameterError("cv", OWNER, allowed=allowed, got=self.cv, hint=hint)
         if not self.allow_equal_rows:
             rest = _without_copies(X, train, rest)
         trained, held_out = take_rows(X, train), take_rows(X, rest)
@@ -252,13 +256,6 @@ class AbstainingClassifier(WrappedClassifier):
             )
             for k, label in enumerate(self.classes_.tolist())
         ]
-
-    def _require_classes(self, labels: Labels, train: IntArray) -> None:
-        missing = labels.classes[np.bincount(labels.index[train], minlength=labels.n_classes) == 0].tolist()
-        if missing:
-            allowed = f"a share that leaves rows of every class to train on; none would be left of {missing}"
-            hint = "Lower it, or collect more rows."
-            raise ParameterError("cv", OWNER, allowed=allowed, got=self.cv, hint=hint)
 
     def _check_parameters(self) -> str:
         self._check_common_parameters()
