@@ -29,9 +29,8 @@ from worstclass.wrappers.abstention_rules import (
     with_abstentions,
 )
 from worstclass.wrappers.base import HeldOut, WrappedClassifier, indexable
-from worstclass.wrappers.cross_validation import rows_of_options
 from worstclass.wrappers.risk_report import ClassRisk, RiskCertificate, RiskReport
-from worstclass.wrappers.scores import answers_and_margins, resolve_margin
+from worstclass.wrappers.scores import answers_and_margins, resolve_margin, rows_of_options
 
 OWNER = "AbstainingClassifier"
 

@@ -22,9 +22,8 @@ from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.wrappers.base import HeldOut, WrappedClassifier
-from worstclass.wrappers.cross_validation import HeldOutScores, make_folds, out_of_fold
 from worstclass.wrappers.offset_search import find_offsets
-from worstclass.wrappers.scores import class_scores, resolve_kind
+from worstclass.wrappers.scores import HeldOutScores, class_scores, make_folds, out_of_fold, resolve_kind
 
 OWNER = "WorstClassOffsets"
 
