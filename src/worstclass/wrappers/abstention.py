@@ -29,7 +29,7 @@ from worstclass.wrappers.abstention_rules import (
     with_abstentions,
 )
 from worstclass.wrappers.base import HeldOut, WrappedClassifier, indexable
-from worstclass.wrappers.risk_report import ClassRisk, RiskCertificate, RiskReport
+from worstclass.wrappers.risk_report import ClassRisk, RiskCertificate, RiskReport, worst_first
 from worstclass.wrappers.scores import answers_and_margins, resolve_margin, rows_of_options
 
 OWNER = "AbstainingClassifier"
@@ -151,7 +151,8 @@ class AbstainingClassifier(WrappedClassifier):
     def risk_report(self, X: Any, y: Any = None) -> RiskReport:
         """Count risk and coverage of every class on other rows; a count, not a promise."""
         X, target = self._other_rows(X, y)
-        return RiskReport.of(self._risks(self._judge(self.estimator_, X, target, self.margin_), self.threshold_))
+        risks = self._risks(self._judge(self.estimator_, X, target, self.margin_), self.threshold_)
+        return RiskReport(tuple(sorted(risks, key=worst_first)))
 
     def certify(
         self, X: Any, y: Any = None, *, delta: float | None = None, allow_equal_rows: bool = False

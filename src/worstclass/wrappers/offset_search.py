@@ -7,7 +7,8 @@ search therefore has two stages:
 1. **Smoothed descent.** A kernel estimate of the distribution of the gaps replaces the counts. The soft maximum of the
    smoothed errors is differentiable in the offsets and is minimised by L-BFGS, starting from zero offsets.
 2. **Line search by counts.** While one class is moved, every row is right on one half-line, so one sort gives the
-   counts of all classes between any two neighbouring thresholds. The search takes the best move until none improves.
+   counts of all classes between neighbouring thresholds (at most ``MOST_CHANGES`` of them if there are more than two
+   classes). The search takes the best move until none improves.
 
 Without floors, the result is the smoothed optimum if its counted worst-class error is close to the best one found by
 counts, and a point between the two otherwise. With floors, counts alone decide.
