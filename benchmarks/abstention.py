@@ -47,7 +47,6 @@ from worstclass.exceptions import WorstClassWarning
 from worstclass.experiments.run import Provenance
 from worstclass.wrappers.abstention_rules import (
     JudgedAnswers,
-    ThresholdChoice,
     candidate_thresholds,
     count_along,
     divide,
@@ -60,7 +59,7 @@ REPETITIONS = 10_000
 PROVING = 0.8
 #: levels of the margin in a truth
 LEVELS = 10
-Finder = Callable[[JudgedAnswers, JudgedAnswers, FloatArray, float], ThresholdChoice]
+Finder = Callable[[JudgedAnswers, JudgedAnswers, FloatArray, float], tuple[float, bool]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,20 +112,20 @@ class Truth:
 
 def any_that_passes(
     choosing: JudgedAnswers, proving: JudgedAnswers, limits: FloatArray, delta: float
-) -> ThresholdChoice:
+) -> tuple[float, bool]:
     """Take the smallest threshold that passes its test, in no order: no promise; it shows that the check can fail."""
     thresholds = candidate_thresholds(choosing)
     passed = np.flatnonzero(p_values(count_along(proving, thresholds, len(limits)), limits) <= delta)
-    return ThresholdChoice(float(thresholds[passed[-1] if len(passed) else 0]), len(passed) > 0)
+    return float(thresholds[passed[-1] if len(passed) else 0]), len(passed) > 0
 
 
 def broken_promises(case: Truth, finder: Finder, repetitions: int, rng: np.random.Generator) -> dict[str, float]:
     """Return the shares of repetitions in which a proven threshold breaks its promise, and in which one is proven."""
     broken = proven = 0
     for _ in range(repetitions):
-        found = finder(*case.draw(rng), case.limits, DELTA)
-        proven += found.proven
-        broken += found.proven and case.is_broken(found.threshold)
+        threshold, is_proven = finder(*case.draw(rng), case.limits, DELTA)
+        proven += is_proven
+        broken += is_proven and case.is_broken(threshold)
     return {"broken": broken / repetitions, "proven": proven / repetitions}
 
 
@@ -134,8 +133,8 @@ def answers(case: Truth, repetitions: int, rng: np.random.Generator) -> dict[str
     """Return how often a threshold is proven, and how much is answered in the mean, 0 where none is."""
     coverage = []
     for _ in range(repetitions):
-        found = find_threshold(*case.draw(rng), case.limits, DELTA)
-        coverage.append(case.wrong_and_answered(found.threshold)[1].mean() if found.proven else 0.0)
+        threshold, is_proven = find_threshold(*case.draw(rng), case.limits, DELTA)
+        coverage.append(case.wrong_and_answered(threshold)[1].mean() if is_proven else 0.0)
     return {
         "proven": float(np.mean(np.array(coverage) > 0)),
         "coverage": float(np.mean(coverage)),

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from worstclass import TorchLearner, WorstClassBooster, certify, load_dataset
 from worstclass._typing import BoolArray, FloatArray, IntArray
-from worstclass.certificates import mlp_generalisation_bound, training_certificate
+from worstclass.certificates import training_certificate
 from worstclass.certificates.binomial import p_value, upper_limit
 from worstclass.certificates.held_out import hochberg
 from worstclass.data.equal_rows import judge_equal_rows
@@ -231,14 +231,9 @@ def one_model() -> dict[str, object]:
         "rounds": {"T": training.n_rounds, "added": training.n_extended},
         "edges_held": training.edges_held,
         "regret": [training.regret, training.regret_bound, training.regret_allowed],
-        "majority_step_false": [
-            sum(row.false_prefixes for row in training.classes),
-            sum(row.missed_prefixes for row in training.classes),
-        ],
-        "majority_step_false_after_T": [row.name for row in training.classes if row.false_at_end],
+        "majority_step_false_after_T": [row.name for row in training.classes if row.majority_false],
         "training_worst_error": worst.error,
         "factor_two": worst.factor_two,
-        "generalisation_bound": mlp_generalisation_bound(booster, splits.train.X, splits.train.y).worst,
         "held_out_worst_error": max(row.error or 0.0 for row in held_out.classes),
         "held_out_worst_limit": held_out.worst_limit,
         "held_out_worst_limit_alone": held_out.worst_limit_alone,

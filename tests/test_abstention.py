@@ -318,7 +318,6 @@ def test_a_certificate_is_frozen_and_survives_json():
 def test_a_report_counts_and_promises_nothing():
     report = RiskReport((risk_of("a", 50, 40, 2, 0.1), risk_of("b", 10, 2, 0), risk_of("c", 0, 0, 0, 0.1)))
     assert (report.worst_risk, report.coverage, report.least_coverage) == (0.05, 0.7, 0.2)
-    assert report.never_answered == ("c",)
     assert RiskReport.from_dict(json.loads(json.dumps(report.to_dict()))) == report
     text = str(report)
     assert "worst risk 5.0% (a), least coverage 20.0% (b), 70.0% of all rows answered" in text

@@ -285,8 +285,8 @@ def _with_offsets(build: Builder) -> Builder:
     """Return a builder that puts decision offsets around the model of another, tuned on validation or training rows."""
 
     def build_both(common: _Common, *, scores: str, **options: Any) -> Any:
-        from worstclass.wrappers.cross_validation import NoHoldOut
         from worstclass.wrappers.offsets import WorstClassOffsets
+        from worstclass.wrappers.scores import NoHoldOut
 
         inner = build(common, **options)
         return WorstClassOffsets(inner, cv=NoHoldOut(), scores=scores, refit=False, random_state=common.random_state)

@@ -2,19 +2,19 @@
 
 - ``certify``: limits of the class errors and a verdict on wanted floors, from held-out rows.
 - ``training_certificate``: counts on the training rows, and which assumptions of the paper's theorem held.
-- ``generalisation_bound``, ``mlp_generalisation_bound``: the paper's bounds for unseen rows, from training rows alone.
+- ``generalisation_bound``: the paper's bounds for unseen rows, from training rows alone.
 """
 
 from __future__ import annotations
 
 from worstclass.certificates.certificate import Certificate, ClassLimit
-from worstclass.certificates.generalisation import (
-    GeneralisationBound,
-    generalisation_bound,
-    mlp_generalisation_bound,
-)
 from worstclass.certificates.held_out import certify
-from worstclass.certificates.training import TrainingCertificate, training_certificate
+from worstclass.certificates.training import (
+    GeneralisationBound,
+    TrainingCertificate,
+    generalisation_bound,
+    training_certificate,
+)
 
 __all__ = [
     "Certificate",
@@ -23,6 +23,5 @@ __all__ = [
     "TrainingCertificate",
     "certify",
     "generalisation_bound",
-    "mlp_generalisation_bound",
     "training_certificate",
 ]

@@ -23,7 +23,7 @@ from worstclass.data.seen_rows import check_unseen
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ParameterError
 from worstclass.floors import exact_floor
-from worstclass.metrics import ClassCounts, count_correct
+from worstclass.metrics import count_correct
 
 OWNER = "certify"
 
@@ -81,38 +81,20 @@ def certify(
     if values.size == 0:
         raise DataError("certify needs held-out rows and got none. Pass rows that were used for nothing else.")
     classes = _classes(model, values)
-    floors = wanted_floors(require, classes)
+    given = 0 if require is None else require
+    floors = by_class(given, classes.tolist(), _floor, parameter="require", owner=OWNER, noun="floor", nothing="0")
     X = columns_in_order(X, getattr(model, "feature_names_in_", None))
     labels = known_labels(X, y, classes, "y")
     seen = getattr(model, "seen_rows_", None)
     overlap = check_unseen(X, seen, owner=OWNER, allow_equal_rows=allow_equal_rows)
-    counts = _counts(model, X, labels)
-    wrong = counts.total - counts.correct
-    rows = _class_limits(wrong, counts.total, floors, classes, delta)
+    wrong, total = labels.totals - _correct(model, X, labels), labels.totals
+    rows = _class_limits(wrong, total, floors, classes, delta)
     return Certificate(
         delta=float(delta),
         classes=tuple(sorted(rows, key=lambda row: -row.limit)),
-        worst_limit_alone=float(upper_limit(wrong, counts.total, delta).max()),
+        worst_limit_alone=float(upper_limit(wrong, total, delta).max()),
         overlap=overlap,
     )
-
-
-def wanted_floors(
-    require: float | Mapping[Any, float] | None, classes: npt.NDArray[Any]
-) -> tuple[Fraction | None, ...]:
-    """Read one floor for all classes or a mapping; None for a class with a floor of 0, which wants nothing.
-
-    Examples
-    --------
-    >>> wanted_floors({"malignant": 0.95, "others": 0}, np.array(["benign", "malignant"]))
-    (None, Fraction(19, 20))
-    """
-
-    def read(value: Any) -> Fraction | None:
-        return exact_floor(value, owner=OWNER, parameter="require") or None
-
-    given = 0 if require is None else require
-    return tuple(by_class(given, classes.tolist(), read, parameter="require", owner=OWNER, noun="floor", nothing="0"))
 
 
 def hochberg(p_values: npt.ArrayLike, delta: float) -> BoolArray:
@@ -131,6 +113,10 @@ def hochberg(p_values: npt.ArrayLike, delta: float) -> BoolArray:
     passed = ordered <= delta / np.arange(p.shape[-1], 0, -1)
     largest = np.where(passed, ordered, -1.0).max(axis=-1, keepdims=True)
     return np.asarray(p <= largest)
+
+
+def _floor(value: Any) -> Fraction | None:
+    return exact_floor(value, owner=OWNER, parameter="require") or None  # a floor of 0 wants nothing
 
 
 def _class_limits(
@@ -166,7 +152,7 @@ def _classes(model: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return classes
 
 
-def _counts(model: Any, X: Any, labels: Labels) -> ClassCounts:
+def _correct(model: Any, X: Any, labels: Labels) -> IntArray:
     """Predict and count; an answer that is not one of the classes is wrong."""
     answers = label_column(model.predict(X))
     if answers.shape != labels.index.shape:
@@ -176,4 +162,4 @@ def _counts(model: Any, X: Any, labels: Labels) -> ClassCounts:
     index = {label: k for k, label in enumerate(labels.classes.tolist())}
     refuse_twins(answers.tolist(), list(index), "The model answers with")
     predicted = np.array([index.get(answer, -1) for answer in answers.tolist()], dtype=np.int64)
-    return ClassCounts(count_correct(labels.index, predicted, labels.n_classes), labels.totals)
+    return count_correct(labels.index, predicted, labels.n_classes)

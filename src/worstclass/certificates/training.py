@@ -1,13 +1,20 @@
-"""What holds on the training rows: the counts, and which assumptions of the paper's Theorem 1 held."""
+"""What follows from training rows alone.
+
+``training_certificate`` counts what holds on them, and says which assumptions of the paper's Theorem 1 held;
+``generalisation_bound`` computes the paper's bounds for unseen rows, Theorem 2 and its corollary.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from worstclass._checks import check_delta
 from worstclass._text import percent, text_table
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
@@ -15,19 +22,20 @@ from worstclass.certificates.certificate import ClassRecord
 from worstclass.exceptions import ParameterError
 from worstclass.floors import Floors
 
+OWNER = "generalisation_bound"
+
 
 @dataclass(frozen=True)
 class ClassTraining:
-    """One class on the training rows. A prefix is the vote of the first 1, 2, ... of the T rounds.
+    """One class on the training rows.
 
     Attributes
     ----------
     total, wrong, floor : its training rows, those that the vote gets wrong, and its theta.
     spare : how many more rows could be wrong with the bound still met; below 0, the rows by which it is missed.
     factor_two : twice the mean error of the members that vote, which the error of the vote never exceeds.
-    missed_prefixes : prefixes that miss the bound.
-    false_prefixes : those of them in which at least half of the members meet the floor. According to the majority step
-        of the proof there is none. ``false_at_end``: whether the vote of all T rounds is one of them.
+    majority_false : whether the vote of the T rounds misses the bound although at least half of them meet the floor.
+        According to the majority step of the proof that cannot be.
     """
 
     name: str
@@ -36,9 +44,7 @@ class ClassTraining:
     floor: float
     spare: int
     factor_two: float
-    missed_prefixes: int
-    false_prefixes: int
-    false_at_end: bool
+    majority_false: bool
 
     derived: ClassVar[tuple[str, ...]] = ("met", "error")
 
@@ -102,7 +108,7 @@ class TrainingCertificate(ClassRecord):
     @property
     def majority_held(self) -> bool:
         """Whether every class that the vote of the T rounds misses was missed by more than half of them."""
-        return self.n_boosted == self.n_rounds and not any(row.false_at_end for row in self.classes)
+        return self.n_boosted == self.n_rounds and not any(row.majority_false for row in self.classes)
 
     @property
     def theorem_applies(self) -> bool:
@@ -111,35 +117,28 @@ class TrainingCertificate(ClassRecord):
 
     def __str__(self) -> str:
         cells = [
-            (
+            [
                 row.name,
                 *map(percent, (row.error, row.factor_two, row.floor)),
-                str(row.wrong),
-                str(row.total),
-                str(row.spare),
-            )
+                *map(str, (row.wrong, row.total, row.spare)),
+            ]
             for row in self.classes
         ]
-        table = text_table(["class", "error", "factor two", "floor", "wrong", "rows", "spare"], cells)
-        return "\n".join([*table, *self._sentences()])
-
-    def _sentences(self) -> list[str]:
         missed = [f"{row.name} by {-row.spare}" for row in self.classes if not row.met]
         bound = f"NOT met, in rows: {', '.join(missed)}" if missed else "met for every class"
-        false = sum(row.false_prefixes for row in self.classes)
-        premise = sum(row.missed_prefixes for row in self.classes)
         regret = "none" if self.regret is None else f"{self.regret:.2f} (Hedge's bound {self.regret_bound:.2f})"
         proof = "proves the bound for the vote of the T rounds" if self.theorem_applies else "does not apply here"
-        return [
+        lines = [
+            *text_table(["class", "error", "factor two", "floor", "wrong", "rows", "spare"], cells),
             f"Training bound of the vote of {self.n_voters} members, counted: {bound}.",
             "Assumptions of the theorem:",
             f"- edge {self.needed_edge:.4f} in each of {self.n_rounds} rounds, reached in {self.n_edges_reached}: "
             f"{_held(self.edges_held)}",
             f"- regret at most {self.regret_allowed:.2f}, was {regret}: {_held(self.regret_held)}",
-            f"- majority step after T rounds: {_held(self.majority_held)} (false in {false} of the {premise} cases in "
-            "which a prefix misses a class)",
+            f"- majority step after T rounds: {_held(self.majority_held)}",
             f"The theorem {proof}. In any case the error is at most 'factor two', twice the mean error of the members.",
         ]
+        return "\n".join(lines)
 
 
 def training_certificate(booster: WorstClassBooster) -> TrainingCertificate:
@@ -182,18 +181,112 @@ def _classes(booster: WorstClassBooster, boosted: Sequence[RoundRecord]) -> tupl
     total, correct = np.array(voters[-1].class_totals), np.array(voters[-1].vote_correct)
     quota = floors.vote_quota(total)
     mean_error = (total - np.array([record.member_correct for record in voters])).mean(axis=0) / total
-    # by the majority step, a class that the vote of t rounds misses is missed by more than half of them; it is false if
-    # at least half of them meet the class
-    shape = (len(boosted), len(quota))
-    missed = np.array([record.vote_correct for record in boosted]).reshape(shape) < quota
-    met = np.array([record.feedback for record in boosted]).reshape(shape).cumsum(axis=0)
-    false = missed & (2 * met >= np.arange(1, len(boosted) + 1)[:, None])
-    columns = (total, total - correct, np.array(floors.as_floats()), correct - quota, 2 * mean_error)
-    prefixes = (missed.sum(axis=0), false.sum(axis=0), false[-1:].any(axis=0))
+    false = np.zeros(len(quota), dtype=np.bool_)
+    if boosted:
+        n_met = np.array([record.feedback for record in boosted]).sum(axis=0)
+        false = (np.array(boosted[-1].vote_correct) < quota) & (2 * n_met >= len(boosted))
+    columns = (total, total - correct, np.array(floors.as_floats()), correct - quota, 2 * mean_error, false)
     names = map(str, booster.classes_.tolist())
-    rows: Any = zip(names, *(part.tolist() for part in (*columns, *prefixes)), strict=True)
+    rows: Any = zip(names, *(column.tolist() for column in columns), strict=True)
     return tuple(ClassTraining(*row) for row in rows)
 
 
 def _held(held: bool) -> str:
     return "held" if held else "did NOT hold"
+
+
+@dataclass(frozen=True)
+class ClassBound:
+    """The bound of one class on unseen rows: error + complexity + deviation, twice that for a vote."""
+
+    name: str
+    n_rows: int
+    error: float
+    complexity: float
+    deviation: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class GeneralisationBound:
+    """Bounds of all class errors on unseen rows, which hold together with probability ``1 - delta``.
+
+    Attributes
+    ----------
+    classes : one ``ClassBound`` per class.
+    delta : probability with which one of them may fail.
+    """
+
+    classes: tuple[ClassBound, ...]
+    delta: float
+
+    @property
+    def worst(self) -> float:
+        """The bound of the worst class: the largest of all."""
+        return max(row.bound for row in self.classes)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound of the worst class says nothing: no error is above 1."""
+        return self.worst >= 1
+
+    def __str__(self) -> str:
+        cells = [
+            [row.name, str(row.n_rows), *(f"{x:.4g}" for x in (row.error, row.complexity, row.deviation, row.bound))]
+            for row in self.classes
+        ]
+        table = text_table(["class", "rows", "error", "complexity", "deviation", "bound"], cells)
+        verdict = f"at most {self.worst:.4f}, with probability {1 - self.delta:.4g}."
+        if self.vacuous:
+            verdict = f"{self.worst:.4g}. VACUOUS: no error is above 1, so this bound says nothing. Use certify."
+        return "\n".join([*table, f"Worst class: {verdict}", "Holds if C was known before the rows were seen."])
+
+
+def generalisation_bound(
+    errors: npt.ArrayLike,
+    n_rows: Sequence[int],
+    *,
+    C: npt.ArrayLike,
+    delta: float = 0.05,
+    vote: bool = False,
+    class_names: Sequence[Any] | None = None,
+) -> GeneralisationBound:
+    """Bound the class errors on unseen rows: ``error_k + 2 C / sqrt(n_k) + 3 sqrt(log(2 K / delta) / (2 n_k))``.
+
+    The form is that of the paper's theorem and corollary, with ``delta / K`` for each class so that the bounds of all
+    classes hold together. With ``errors = 1 - theta``, the bound of the smallest class is the corollary.
+
+    Parameters
+    ----------
+    errors : training errors of the classes, or one number for all, such as ``1 - theta`` if the training bound is met.
+    n_rows : training rows of each class.
+    C : constant, or one per class, such that ``C / sqrt(n_k)`` bounds the empirical Rademacher complexity, on the rows
+        of class k, of the losses x -> loss(h(x), k) in [0, 1] whose means are ``errors``. It must be known before the
+        rows are seen, and holds for one hypothesis h or for a mean of the losses of several.
+    delta : probability, in (0, 1), with which one of the bounds may fail.
+    vote : bound the majority vote. ``errors`` must then be the mean errors of its members: the vote errs at most twice
+        as often, and the mean, unlike the vote, is in the convex hull to which C extends.
+    class_names : names of the classes; by default their numbers.
+
+    Examples
+    --------
+    >>> bound = generalisation_bound(1 - 0.75, [100, 5_000], C=0.5)
+    >>> [round(row.bound, 3) for row in bound.classes], bound.vacuous
+    ([0.794, 0.327], False)
+    """
+    check_delta(delta, OWNER)
+    rows = np.asarray(n_rows)
+    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu" or (rows < 1).any():
+        raise ParameterError("n_rows", OWNER, allowed="the training rows of each class, all at least 1", got=n_rows)
+    for name, value, most in (("errors", errors, 1.0), ("C", C, np.finfo(float).max)):
+        array = np.asarray(value)
+        fits = array.dtype.kind in "iuf" and array.shape in ((), rows.shape)
+        if not fits or not ((array >= 0) & (array <= most)).all():
+            allowed = f"a number of at least 0{' and at most 1' if most == 1 else ''}, or one for each class"
+            raise ParameterError(name, OWNER, allowed=allowed, got=value)
+    error, complexity = np.broadcast_to(np.asarray(errors, float), rows.shape), 2 * np.asarray(C) / np.sqrt(rows)
+    deviation = 3 * np.sqrt(math.log(2 * len(rows) / delta) / (2 * rows))
+    bound = (2 if vote else 1) * (error + complexity + deviation)
+    names = map(str, range(len(rows)) if class_names is None else class_names)
+    columns: Any = zip(names, *(x.tolist() for x in (rows, error, complexity, deviation, bound)), strict=True)
+    return GeneralisationBound(tuple(ClassBound(*values) for values in columns), float(delta))

@@ -27,7 +27,7 @@ HANDFUL = 0.01
 #: random divisions, and samples with half of the rows reused
 DIVISIONS, HALF_REUSED = 999, 199
 #: share of the latter that may be as uneven as rows that pass
-HALF_LEVEL = 0.03
+HALF_LEVEL = 0.01
 #: share of repeated new rows from which on seen rows without any repetition count as cleaned of copies
 MANY_REPEATS = 0.1
 #: different rows that are tried; of more, these are a random part, because fingerprints are random

@@ -29,9 +29,8 @@ from worstclass.wrappers.abstention_rules import (
     with_abstentions,
 )
 from worstclass.wrappers.base import HeldOut, WrappedClassifier, indexable
-from worstclass.wrappers.cross_validation import rows_of_options
-from worstclass.wrappers.risk_report import ClassRisk, RiskCertificate, RiskReport
-from worstclass.wrappers.scores import answers_and_margins, resolve_margin
+from worstclass.wrappers.risk_report import ClassRisk, RiskCertificate, RiskReport, worst_first
+from worstclass.wrappers.scores import answers_and_margins, resolve_margin, rows_of_options
 
 OWNER = "AbstainingClassifier"
 
@@ -152,7 +151,8 @@ class AbstainingClassifier(WrappedClassifier):
     def risk_report(self, X: Any, y: Any = None) -> RiskReport:
         """Count risk and coverage of every class on other rows; a count, not a promise."""
         X, target = self._other_rows(X, y)
-        return RiskReport.of(self._risks(self._judge(self.estimator_, X, target, self.margin_), self.threshold_))
+        risks = self._risks(self._judge(self.estimator_, X, target, self.margin_), self.threshold_)
+        return RiskReport(tuple(sorted(risks, key=worst_first)))
 
     def certify(
         self, X: Any, y: Any = None, *, delta: float | None = None, allow_equal_rows: bool = False
@@ -203,7 +203,11 @@ class AbstainingClassifier(WrappedClassifier):
             raise DataError(f"{OWNER} cannot divide a map-style data set. Pass X_val and y_val, or use cv='prefit'.")
         kept = divide(labels.index, float(self.cv), self._random)
         train, rest = np.flatnonzero(~kept), np.flatnonzero(kept)
-        self._require_classes(labels, train)
+        missing = labels.classes[np.bincount(labels.index[train], minlength=labels.n_classes) == 0].tolist()
+        if missing:
+            allowed = f"a share that leaves rows of every class to train on; none would be left of {missing}"
+            hint = "Lower it, or collect more rows."
+            raise ParameterError("cv", OWNER, allowed=allowed, got=self.cv, hint=hint)
         if not self.allow_equal_rows:
             rest = _without_copies(X, train, rest)
         trained, held_out = take_rows(X, train), take_rows(X, rest)
@@ -252,13 +256,6 @@ class AbstainingClassifier(WrappedClassifier):
             )
             for k, label in enumerate(self.classes_.tolist())
         ]
-
-    def _require_classes(self, labels: Labels, train: IntArray) -> None:
-        missing = labels.classes[np.bincount(labels.index[train], minlength=labels.n_classes) == 0].tolist()
-        if missing:
-            allowed = f"a share that leaves rows of every class to train on; none would be left of {missing}"
-            hint = "Lower it, or collect more rows."
-            raise ParameterError("cv", OWNER, allowed=allowed, got=self.cv, hint=hint)
 
     def _check_parameters(self) -> str:
         self._check_common_parameters()

@@ -52,20 +52,18 @@ class RiskCounts(NamedTuple):
     wrong: IntArray
 
 
-class ThresholdChoice(NamedTuple):
-    """The chosen threshold, and whether it is proven; if not, it is the first one tested."""
+def find_threshold(
+    choosing: JudgedAnswers, proving: JudgedAnswers, risk: FloatArray, delta: float
+) -> tuple[float, bool]:
+    """Choose thresholds on some rows, and prove on others how far down the list one may go: the whole procedure.
 
-    threshold: float
-    proven: bool
-
-
-def find_threshold(choosing: JudgedAnswers, proving: JudgedAnswers, risk: FloatArray, delta: float) -> ThresholdChoice:
-    """Choose thresholds on some rows, and prove on others how far down the list one may go: the whole procedure."""
+    Returns the threshold, and whether it is proven; if not, it is the first one tested.
+    """
     thresholds = candidate_thresholds(choosing)
     n_proving = np.bincount(proving.target, minlength=len(risk))
     first = first_tested(count_along(choosing, thresholds, len(risk)), n_proving, risk, delta)
     last = last_proven(count_along(proving, thresholds, len(risk)), first, risk, delta)
-    return ThresholdChoice(float(thresholds[first if last is None else last]), last is not None)
+    return float(thresholds[first if last is None else last]), last is not None
 
 
 def candidate_thresholds(rows: JudgedAnswers) -> FloatArray:

@@ -7,7 +7,8 @@ search therefore has two stages:
 1. **Smoothed descent.** A kernel estimate of the distribution of the gaps replaces the counts. The soft maximum of the
    smoothed errors is differentiable in the offsets and is minimised by L-BFGS, starting from zero offsets.
 2. **Line search by counts.** While one class is moved, every row is right on one half-line, so one sort gives the
-   counts of all classes between any two neighbouring thresholds. The search takes the best move until none improves.
+   counts of all classes between neighbouring thresholds (at most ``MOST_CHANGES`` of them if there are more than two
+   classes). The search takes the best move until none improves.
 
 Without floors, the result is the smoothed optimum if its counted worst-class error is close to the best one found by
 counts, and a point between the two otherwise. With floors, counts alone decide.
@@ -38,16 +39,16 @@ SHARPNESS = 20.0
 STEPS = 100
 #: moves of the line search, for each class, at most
 MAX_MOVES = 10
-#: power of the shortfalls in ``Merit.soft``
-POWER = 8
-#: scores closer than this share of the largest one count as tied
-RESOLUTION = 2.0**-40
+#: changes of one offset that are tried, with more than two classes, at most
+MOST_CHANGES = 1_000
+#: scores, the largest of which is 1, count as tied if they are closer than this
+RESOLUTION = 2.0**-38
 
 
 class Merit(NamedTuple):
     """How good offsets are; smaller is better, the first number first.
 
-    ``worst`` is the largest shortfall of a class as a share of its rows, ``soft`` the sum of high powers of the
+    ``worst`` is the largest shortfall of a class as a share of its rows, ``soft`` the sum of the eighth powers of the
     shortfalls (it tells whether one class or several have the largest), ``wrong`` the number of wrong rows.
     """
 
@@ -101,20 +102,23 @@ class OffsetProblem:
         gaps[rows, self.target] = -np.inf
         return gaps
 
-    @cached_property
-    def tolerance(self) -> float:
-        """Differences of scores up to this one count as ties."""
-        return float(np.abs(self.scores).max()) * RESOLUTION
+    def merits(self, right: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return the three parts of the merit for counts of right rows by class, the last dimension."""
+        short = np.maximum(self.wanted - right, 0) / np.maximum(self.totals, 1)
+        return (
+            short.max(axis=-1),
+            (((short**2) ** 2) ** 2).sum(axis=-1).round(12),
+            len(self.target) - right.sum(axis=-1),
+        )
 
-    def shortfall(self, right: IntArray, k: IntArray | slice = slice(None)) -> FloatArray:
-        """Return the missing rows as a share of the class, for counts of right rows of the classes ``k``."""
-        return np.asarray(np.maximum(self.wanted[k] - right, 0) / np.maximum(self.totals[k], 1))
+    def right(self, offsets: FloatArray) -> IntArray:
+        """Count the right rows of each class; ties go to the first class, as in ``numpy.argmax``."""
+        return count_correct(self.target, (self.scores + offsets).argmax(axis=1), self.n_classes)
 
     def merit(self, offsets: FloatArray) -> Merit:
-        """Count the right rows of each class; ties go to the first class, as in ``numpy.argmax``."""
-        right = count_correct(self.target, (self.scores + offsets).argmax(axis=1), self.n_classes)
-        short = self.shortfall(right)
-        return Merit(float(short.max()), round(float((short**POWER).sum()), 12), int(len(self.target) - right.sum()))
+        """Return the merit of offsets."""
+        worst, soft, wrong = self.merits(self.right(offsets))
+        return Merit(float(worst), float(soft), int(wrong))
 
 
 class Move(NamedTuple):
@@ -150,6 +154,8 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     [0, 0, 1, 1, 1]
     """
     scores = scores - scores.max(axis=1, keepdims=True)  # a constant for each row changes nothing
+    scale = 2.0 ** np.frexp(np.abs(scores).max())[1]
+    scores = scores / scale
     everyone = OffsetProblem(scores, target, quota)
     zero, present = np.zeros(everyone.n_classes), np.flatnonzero(everyone.totals > 0)
     if len(present) < 2:
@@ -163,7 +169,7 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     found[present] = _by_counts(problem) if quota is not None else _near_smoothed(problem)
     found[present] -= found[present].mean()
     merit, at_zero = everyone.merit(found), everyone.merit(zero)
-    return found if (merit.worst, merit.wrong) < (at_zero.worst, at_zero.wrong) else zero
+    return found * scale if (merit.worst, merit.wrong) < (at_zero.worst, at_zero.wrong) else zero
 
 
 def _near_smoothed(problem: OffsetProblem) -> FloatArray:
@@ -200,8 +206,7 @@ def standard_error(problem: OffsetProblem, offsets: FloatArray) -> float:
 
     An error of 0 or 1 is taken as if half a row were otherwise.
     """
-    right = count_correct(problem.target, (problem.scores + offsets).argmax(axis=1), problem.n_classes)
-    errors = 1 - right / problem.totals
+    errors = 1 - problem.right(offsets) / problem.totals
     n_rows = problem.totals[errors == errors.max()].max()
     rate = np.clip(errors.max(), 0.5 / n_rows, 1 - 0.5 / n_rows)
     return float(np.sqrt(rate * (1 - rate) / n_rows))
@@ -244,14 +249,9 @@ def spreads(problem: OffsetProblem) -> FloatArray:
     for k in range(problem.n_classes):
         own = gap[problem.target == k]
         low, high = np.percentile(own, [25, 75])
-        with np.errstate(over="ignore"):
-            deviation = own.std()
-        found[k] = min((high - low) / NORMAL_RANGE, deviation) or deviation
-    known = found[(found > problem.tolerance) & np.isfinite(found)]
-    widest = float(np.abs(gap).max())
-    fallback = float(np.median(known)) if len(known) else widest if widest > problem.tolerance else 1.0
-    found[(found <= problem.tolerance) | ~np.isfinite(found)] = fallback
-    return found
+        found[k] = min((high - low) / NORMAL_RANGE, own.std()) or own.std()
+    known = found > RESOLUTION
+    return np.where(known, found, np.median(found[known]) if known.any() else 1.0)
 
 
 def _gap_and_rival(problem: OffsetProblem, offsets: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -268,14 +268,12 @@ def climb(problem: OffsetProblem, offsets: FloatArray) -> FloatArray:
     """Take the best move along one class, by counts, until none improves the merit."""
     offsets, merit = offsets.copy(), problem.merit(offsets)
     for _ in range(MAX_MOVES * problem.n_classes):
-        move = min(best_moves(problem, offsets), default=None)
-        if move is None or move.merit >= merit:
-            return offsets
+        move = min(best_moves(problem, offsets))
         moved = offsets.copy()
         moved[move.k] += move.change
         reached = problem.merit(moved)
-        if reached >= merit:  # ties within the resolution of the scores
-            return offsets
+        if reached >= merit:
+            break
         offsets, merit = moved, reached
     return offsets
 
@@ -305,42 +303,23 @@ def best_moves(problem: OffsetProblem, offsets: FloatArray) -> Iterator[Move]:
         threshold = np.where(first == k, next_top, top) - moved[:, k]  # class k wins the row above this change
         own = problem.target == k
         counted = own | (others_best == problem.target)  # no change of class k makes the other rows right
-        yield from _best_move(problem, k, threshold[counted], problem.target[counted])
+        yield _best_move(problem, k, threshold[counted], problem.target[counted])
 
 
-def _best_move(problem: OffsetProblem, k: int, threshold: FloatArray, target: IntArray) -> Iterator[Move]:
+def _best_move(problem: OffsetProblem, k: int, threshold: FloatArray, target: IntArray) -> Move:
     """Count all classes between neighbouring thresholds: rows of class k are right above theirs, others below."""
-    order = np.argsort(threshold, kind="stable")
-    places, of = threshold[order], target[order]
-    reach = np.ptp(places) + 4 * problem.tolerance or 1.0
+    places, K = np.sort(threshold), problem.n_classes
+    reach = np.ptp(places) + 1
     ends = np.concatenate([[places[0] - reach], places, [places[-1] + reach]])
-    wide = np.flatnonzero(np.diff(ends) > 4 * problem.tolerance)
-    if len(wide) == 0:
-        return
-    worst, soft, wrong = (values[wide] for values in _counts_along(problem, k, of))
-    middles = (ends[wide] + ends[wide + 1]) / 2
-    best = np.lexsort((np.abs(middles), wrong, soft, worst))[0]
-    change = float(middles[best])
-    yield Move(Merit(float(worst[best]), float(soft[best]), int(wrong[best])), abs(change), k, change)
-
-
-def _counts_along(problem: OffsetProblem, k: int, of: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the parts of the merit before and after each threshold; ``of`` are the classes of the rows in order.
-
-    At first no row of class k is right, and every row of the others; then the rows change one after another.
-    """
-    own, totals = of == k, np.bincount(of, minlength=problem.n_classes)
-    first = totals.copy()
-    first[k] = 0
-    by_class = np.argsort(of, kind="stable")
-    rank = np.empty(len(of), dtype=np.int64)
-    rank[by_class] = np.arange(len(of)) - (np.cumsum(totals) - totals)[of[by_class]]
-    right = np.where(own, rank + 1, totals[of] - rank - 1)  # of the row's class, after its threshold
-    before, after = problem.shortfall(right - np.where(own, 1, -1), of), problem.shortfall(right, of)
-    start = problem.shortfall(first)
-    others = np.concatenate([[np.delete(start, k).max()], np.where(own, 0.0, after)])
-    mine = problem.shortfall(np.concatenate([[0], np.cumsum(own)]), np.full(len(of) + 1, k))
-    worst = np.maximum(np.maximum.accumulate(others), mine)  # that of the others only grows
-    soft = (start**POWER).sum() + np.concatenate([[0.0], np.cumsum(after**POWER - before**POWER)])
-    n_right = first.sum() + np.concatenate([[0], np.cumsum(np.where(own, 1, -1))])
-    return worst, np.round(soft, 12), len(problem.target) - n_right
+    wide = np.flatnonzero(np.diff(ends) > RESOLUTION)
+    if K > 2 and len(wide) > MOST_CHANGES:
+        wide = wide[np.linspace(0, len(wide) - 1, MOST_CHANGES).astype(np.int64)]
+    changes = (ends[wide] + ends[wide + 1]) / 2
+    own = target == k
+    cells = np.searchsorted(changes, threshold) * K + target  # the first change beyond the threshold, and the class
+    steps = np.bincount(cells, np.where(own, 1, -1), (len(changes) + 1) * K).reshape(-1, K).cumsum(axis=0)[:-1]
+    right = np.bincount(target[~own], minlength=K) + steps.astype(np.int64)
+    worst, soft, wrong = problem.merits(right)
+    best = np.lexsort((np.abs(changes), wrong, soft, worst))[0]
+    merit, change = Merit(float(worst[best]), float(soft[best]), int(wrong[best])), float(changes[best])
+    return Move(merit, abs(change), k, change)

@@ -22,9 +22,8 @@ from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.wrappers.base import HeldOut, WrappedClassifier
-from worstclass.wrappers.cross_validation import HeldOutScores, make_folds, out_of_fold
 from worstclass.wrappers.offset_search import find_offsets
-from worstclass.wrappers.scores import class_scores, resolve_kind
+from worstclass.wrappers.scores import HeldOutScores, class_scores, make_folds, out_of_fold, resolve_kind
 
 OWNER = "WorstClassOffsets"
 
@@ -203,12 +202,10 @@ class WorstClassOffsets(WrappedClassifier):
             )
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
         if not totals.all():
-            self._warn_about_absent(self.classes_[totals == 0].tolist())
-
-    def _warn_about_absent(self, absent: list[Any]) -> None:
-        unknown = "" if self.theta is None else " Whether their floors are met is not known."
-        message = (
-            f"There are no held-out rows of {absent}, so the effect of offsets on these classes is unknown: they keep "
-            f"the offset 0, the mean of the others.{unknown} Hold out rows of every class."
-        )
-        warnings.warn(message, UnmetBoundWarning, stacklevel=4)
+            unknown = "" if floors is None else " Whether their floors are met is not known."
+            message = (
+                f"There are no held-out rows of {self.classes_[totals == 0].tolist()}, so the effect of offsets on "
+                f"these classes is unknown: they keep the offset 0, the mean of the others.{unknown} Hold out rows of "
+                "every class."
+            )
+            warnings.warn(message, UnmetBoundWarning, stacklevel=3)

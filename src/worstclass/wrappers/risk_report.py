@@ -69,12 +69,7 @@ class RiskReport(ClassRecord):
     classes: tuple[ClassRisk, ...]
 
     row_type: ClassVar[type] = ClassRisk
-    derived: ClassVar[tuple[str, ...]] = ("n_rows", "coverage", "least_coverage", "worst_risk", "never_answered")
-
-    @classmethod
-    def of(cls, rows: Iterable[ClassRisk]) -> RiskReport:
-        """Sort the classes."""
-        return RiskReport(tuple(sorted(rows, key=_worst_first)))
+    derived: ClassVar[tuple[str, ...]] = ("n_rows", "coverage", "least_coverage", "worst_risk")
 
     @property
     def n_rows(self) -> int:
@@ -96,11 +91,6 @@ class RiskReport(ClassRecord):
         """The largest risk of a class that is answered at all; None if none is."""
         return max((row.risk for row in self.classes if row.risk is not None), default=None)
 
-    @property
-    def never_answered(self) -> tuple[str, ...]:
-        """Names of the classes of which no row is answered."""
-        return tuple(row.name for row in self.classes if row.answered == 0)
-
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
@@ -108,8 +98,8 @@ class RiskReport(ClassRecord):
         """Write the table, and a summary of it."""
         head = ["class", "risk", "wrong", "answered", "rows", "coverage", "limit", *(["proven"] if with_status else [])]
         table = text_table(head, [_cells(row, with_status) for row in self.classes], left=(0, 7))
-        worst = min((row for row in self.classes if row.risk is not None), key=_worst_first, default=None)
-        parts = ["worst risk unknown" if worst is None else f"worst risk {worst.risk:.1%} ({worst.name})"]
+        worst = min(self.classes, key=worst_first)
+        parts = ["worst risk unknown" if worst.risk is None else f"worst risk {worst.risk:.1%} ({worst.name})"]
         if self.n_rows:
             least = min((row for row in self.classes if row.total), key=lambda row: row.answered / row.total)
             parts += [
@@ -162,7 +152,7 @@ answered and right; 192 at the observed rates.
         cls, rows: Iterable[ClassRisk], *, delta: float, overlap: RowOverlap, n_choosing: int = 0, silent: bool = False
     ) -> Self:
         """Judge the counts of one threshold: all limits are proven if each class alone is, at ``delta``."""
-        found = sorted(rows, key=_worst_first)
+        found = sorted(rows, key=worst_first)
         proven = all(row.limit is None or p_value(row.wrong, row.answered, row.limit) <= delta for row in found)
         classes = tuple(
             row if row.limit is None else row.judged(Fraction(str(row.limit)), delta, proven=proven) for row in found
@@ -184,7 +174,8 @@ answered and right; 192 at the observed rates.
         return "\n".join([*self._lines(with_status=True), *verdict, str(self.overlap)])
 
 
-def _worst_first(row: ClassRisk) -> tuple[bool, float]:
+def worst_first(row: ClassRisk) -> tuple[bool, float]:
+    """Order classes by their risk, those never answered last."""
     return row.risk is None, -(row.risk or 0.0)
 
 
