@@ -104,9 +104,7 @@ class PlainLoss(Loss):
     function: RowLossFunction
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            allowed = "a callable from (logits, class indices) to one loss a row"
-            raise ParameterError("function", "PlainLoss", allowed=allowed, got=self.function)
+        require_kind(self, "function", Callable, allowed="a callable from (logits, class indices) to one loss a row")
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return a criterion that asks the function and keeps no state."""
