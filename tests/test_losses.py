@@ -516,11 +516,6 @@ def test_naive_over_the_sample_takes_class_losses_of_an_evaluation():
     assert logits.grad[0].abs().sum() > 0
 
 
-def test_naive_over_the_sample_needs_a_pass_to_begin():
-    with pytest.raises(ParameterError, match=r"'over' parameter of Naive must be 'batch' where no epoch was begun"):
-        Naive("sample").bind(torch.tensor([3, 1]))(torch.zeros(1, 2), torch.tensor([0]))
-
-
 @pytest.mark.parametrize("name", sorted(ONE_OF_EACH.keys() - {"naive-sample"}))
 def test_nothing_else_asks_for_class_losses(name):
     criterion = Weighted(ONE_OF_EACH[name], InverseFrequency()).bind(torch.tensor(COUNTS))
@@ -584,17 +579,6 @@ def test_influence_balancing_begins_the_passes_of_its_base():
         criterion.begin_epoch(number, must_not_ask)
         seen.append(criterion(torch.zeros(1, 2), torch.tensor([1]), torch.zeros(1, 2)).item())
     assert seen == pytest.approx([log(2), 1.5 * log(2)])
-
-
-@pytest.mark.parametrize(
-    ("features", "shown"), [(None, "None"), (torch.ones(2, 5), r"\(2, 5\)"), (torch.ones(3), r"\(3,\)")]
-)
-@pytest.mark.parametrize("after", [0, 10])
-def test_influence_balancing_without_features_says_what_it_needs(features, shown, after):
-    with pytest.raises(
-        ParameterError, match=rf"'features' parameter of InfluenceBalanced.*\(3, d\).*Got {shown} instead.*head_inputs"
-    ):
-        bound(InfluenceBalanced(after=after), COUNTS)(LOGITS, TARGET, features)
 
 
 @every_loss

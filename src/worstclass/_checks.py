@@ -153,22 +153,16 @@ def check_positive(value: Any, parameter: str, owner: str, *, words: Sequence[st
         raise ParameterError(parameter, owner, allowed=_or_words("a positive number", words), got=value)
 
 
-def check_share(value: Any, parameter: str, owner: str) -> None:
+def check_share(value: Any, parameter: str, owner: str, *, hint: str = "") -> None:
     """Refuse what is not a number between 0 and 1, both excluded."""
     if not is_number(value) or not 0 < value < 1:
-        raise ParameterError(parameter, owner, allowed="a number in (0, 1)", got=value)
+        raise ParameterError(parameter, owner, allowed="a number in (0, 1)", got=value, hint=hint)
 
 
 def check_delta(value: Any, owner: str) -> None:
     """Refuse a delta that is not a probability between 0 and 1."""
-    if not is_number(value) or not 0 < value < 1:
-        raise ParameterError(
-            "delta",
-            owner,
-            allowed="a number in (0, 1)",
-            got=value,
-            hint="It is the probability with which a promise may fail: 0.05 for a confidence of 95%.",
-        )
+    hint = "It is the probability with which a promise may fail: 0.05 for a confidence of 95%."
+    check_share(value, "delta", owner, hint=hint)
 
 
 def check_choice(value: Any, parameter: str, owner: str, known: Iterable[Any]) -> None:

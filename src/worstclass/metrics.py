@@ -313,13 +313,11 @@ def _fixed_labels(true: npt.NDArray[Any], pred: npt.NDArray[Any], labels: npt.Ar
         if known.ndim != 1 or len(set(known.tolist())) != known.size:
             raise DataError(f"labels must be a list of distinct classes. Got {known.tolist()}.")
         return known
-    mixed = DataError("y_true and y_pred mix labels of different types. Make all strings, or all numbers.")
-    if len(true) and len(pred) and _is_text(true) != _is_text(pred):
-        raise mixed
     try:
-        return np.unique(np.concatenate([true, pred]))
+        return np.asarray(sorted({*true.tolist(), *pred.tolist()}))
     except TypeError:
-        raise mixed from None
+        message = "y_true and y_pred mix labels of different types. Make all strings, or all numbers."
+        raise DataError(message) from None
 
 
 def _as_labels(y: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
@@ -327,10 +325,6 @@ def _as_labels(y: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     if array.ndim != 1:
         raise DataError(f"{name} must be one label a row, shape (n,). Got an array of shape {array.shape}.")
     return array
-
-
-def _is_text(labels: npt.NDArray[Any]) -> bool:
-    return isinstance(labels.tolist()[0], str)
 
 
 def _worst_first(row: ClassRow) -> tuple[bool, float]:

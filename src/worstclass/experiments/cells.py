@@ -110,11 +110,6 @@ class CellResult(CellOutcome, frozen=True):
         return Cell(self.method, self.data, self.seed, self.settings)
 
     @property
-    def status(self) -> Literal["done", "failed"]:
-        """Whether the cell ran to its end."""
-        return "done" if self.error is None else "failed"
-
-    @property
     def worst_error(self) -> float | None:
         """Test error of the worst class; None for a cell that failed."""
         return None if self.test is None else self.test["worst_error"]
@@ -171,17 +166,12 @@ class CellEvent:
     total: int
     result: CellResult | None = None
 
-    @property
-    def message(self) -> str:
-        """Why the cell failed; empty if it did not."""
-        return "" if self.result is None else self.result.error or ""
-
     def __str__(self) -> str:
         line, result = f"[{self.number} of {self.total}] {self.cell.method}, seed {self.cell.seed}", self.result
         if self.kind == "finished" and result is not None and result.worst_error is not None:
             epochs = "" if result.epochs is None else f", {result.epochs:,} epochs"
             return f"{line}: finished, worst-class test error {result.worst_error:.1%}{epochs}, {result.seconds:.0f} s"
-        return f"{line}: {self.kind}{f': {self.message}' if self.message else ''}"
+        return f"{line}: {self.kind}{f': {result.error}' if result is not None and result.error else ''}"
 
 
 def run_cells(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from worstclass._typing import FloatArray
@@ -42,36 +43,29 @@ class QuantileGrid(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the edges of the bins of every column."""
-        self.edges_ = [_edges(column, self.max_bins) for column in _columns(X)]
+        frame = pd.DataFrame(X)
+        self.edges_ = [_edges(frame.iloc[:, j], self.max_bins) for j in range(frame.shape[1])]
         return self
 
     def transform(self, X: Any) -> Any:
         """Put the columns on their grids; a data frame stays one."""
         if all(edges is None for edges in self.edges_):
             return X
-        is_frame = hasattr(X, "iloc")
-        gridded: Any = X.copy() if is_frame else np.array(X, dtype=np.float64).T
-        for j, (column, edges) in enumerate(zip(_columns(X), self.edges_, strict=True)):
-            if edges is not None and column is not None:
+        gridded = pd.DataFrame(X).copy()
+        for j, edges in enumerate(self.edges_):
+            if edges is not None:
+                column = np.asarray(gridded.iloc[:, j], dtype=np.float64)
                 place = np.minimum(np.searchsorted(edges, column, side="left"), len(edges) - 1)
-                values = np.where(np.isnan(column), np.nan, edges[place])
-                if is_frame:
-                    gridded.isetitem(j, values)
-                else:
-                    gridded[j] = values
-        return gridded if is_frame else gridded.T
+                gridded.isetitem(j, np.where(np.isnan(column), np.nan, edges[place]))
+        return gridded if hasattr(X, "iloc") else gridded.to_numpy()
 
 
-def _columns(X: Any) -> list[FloatArray | None]:
-    """Return the columns of an array or a data frame; None for one that holds no numbers."""
-    columns = [X.iloc[:, j] for j in range(X.shape[1])] if hasattr(X, "iloc") else np.asarray(X).T
-    return [np.asarray(c, dtype=np.float64) if getattr(c.dtype, "kind", "O") in "iuf" else None for c in columns]
-
-
-def _edges(column: FloatArray | None, max_bins: int) -> FloatArray | None:
-    if column is None:
+def _edges(column: pd.Series[Any], max_bins: int) -> FloatArray | None:
+    """Return the upper edges of the bins; None for a column that is no numbers, or has few."""
+    if getattr(column.dtype, "kind", "O") not in "iuf":
         return None
-    values = column[np.isfinite(column)]
+    numbers = np.asarray(column, dtype=np.float64)
+    values = numbers[np.isfinite(numbers)]
     if len(np.unique(values)) <= max_bins:
         return None
     inner = np.percentile(values, np.linspace(0, 100, max_bins + 1)[1:-1], method="averaged_inverted_cdf")

@@ -70,10 +70,8 @@ def growing_fits(estimator: Any, rule: CapacityRule, fit: Fit, partial_fit: Fit)
         for _ in range(_ceiling(estimator, rule, default=1000)):
             partial_fit(estimator)
             yield estimator
-    elif rule.kind == "iterations":
-        yield from _by_iterations(estimator, rule, fit)
     else:
-        yield from _by_depth(estimator, fit)
+        yield from _raised(estimator, rule, fit)
 
 
 def geometric_steps(ceiling: int) -> Iterator[int]:
@@ -91,24 +89,19 @@ def geometric_steps(ceiling: int) -> Iterator[int]:
     yield ceiling
 
 
-def _by_iterations(estimator: Any, rule: CapacityRule, fit: Fit) -> Iterator[Any]:
-    warm = "warm_start" in estimator.get_params(deep=False)
+def _raised(estimator: Any, rule: CapacityRule, fit: Fit) -> Iterator[Any]:
+    """Yield fits with more and more iterations, or deeper and deeper trees."""
+    by_depth = rule.kind == "depth"
+    warm = not by_depth and "warm_start" in estimator.get_params(deep=False)
     if warm:
         estimator.set_params(warm_start=True)
-    for count in geometric_steps(_ceiling(estimator, rule, default=100)):
+    ceiling = _ceiling(estimator, rule, default=DEEPEST if by_depth else 100)
+    for value in range(1, ceiling + 1) if by_depth else geometric_steps(ceiling):
         current = estimator if warm else clone(estimator)
-        fit(current.set_params(**{str(rule.parameter): count}))
-        yield current
-
-
-def _by_depth(estimator: Any, fit: Fit) -> Iterator[Any]:
-    ceiling = estimator.get_params(deep=False)["max_depth"]
-    for depth in range(1, (DEEPEST if ceiling in (None, -1, 0) else int(ceiling)) + 1):
-        current = clone(estimator).set_params(max_depth=depth)
-        fit(current)
+        fit(current.set_params(**{str(rule.parameter): value}))
         yield current
         trees = np.ravel(getattr(current, "estimators_", current))
-        if all(hasattr(tree, "get_depth") and tree.get_depth() < depth for tree in trees):
+        if by_depth and all(hasattr(tree, "get_depth") and tree.get_depth() < value for tree in trees):
             return  # a deeper limit would give the same trees
 
 
@@ -119,5 +112,7 @@ def _takes_weighted_passes(estimator: Any) -> bool:
 
 def _ceiling(estimator: Any, rule: CapacityRule, default: int) -> int:
     value = estimator.get_params(deep=False)[str(rule.parameter)]
+    if rule.kind == "depth" and value in (-1, 0):  # no limit, in LightGBM and XGBoost
+        return default
     check_count(value, str(rule.parameter), type(estimator).__name__, words=(None,))
     return default if value is None else int(value)

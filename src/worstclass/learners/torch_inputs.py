@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Subset
@@ -152,19 +153,14 @@ class TorchEncoder(Encoder):
 
     def standardized(self, inputs: TorchInputs) -> TorchEncoder:
         """Return an encoder that brings each column, or each channel, of these inputs to mean 0 and deviation 1."""
-        n, mean, squares = 0, torch.zeros(()), torch.zeros(())
+        scaler = StandardScaler()
         chunk = max(1, CHUNK_VALUES // max(1, math.prod(self.row_shape)))
         for batch, _ in inputs.batches(EpochSampler(len(inputs), chunk)):
-            values = self.to_float(batch).double().transpose(0, 1).flatten(1)  # (columns, values of each)
-            n_new, mean_new = values.shape[1], values.mean(dim=1)
-            step = mean_new - mean
-            squares = squares + (values - mean_new[:, None]).square().sum(dim=1) + step**2 * (n * n_new / (n + n_new))
-            mean = mean + step * (n_new / (n + n_new))
-            n += n_new
-        std = (squares / n).sqrt()
-        std[std <= 1e-12 * mean.abs()] = 1.0  # a constant column stays as it is, but for its mean
+            columns = self.to_float(batch).double().transpose(0, 1).flatten(1)
+            scaler.partial_fit(columns.T.cpu().numpy())
         shape = (-1, *[1] * (len(self.row_shape) - 1))
-        return replace(self, mean=mean.float().view(shape).cpu(), std=std.float().view(shape).cpu())
+        mean, std = (torch.from_numpy(values).float().view(shape) for values in (scaler.mean_, scaler.scale_))
+        return replace(self, mean=mean, std=std)
 
     def to_float(self, rows: Tensor) -> Tensor:
         """Return a batch as floats, scaled, in the memory format."""

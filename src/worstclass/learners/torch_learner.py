@@ -16,10 +16,10 @@ from torch.nn.parameter import is_lazy
 
 from worstclass._checks import check_choice, check_count, check_positive, suggests_options
 from worstclass._typing import FloatArray, IntArray
-from worstclass.data.augmentation import Augmentation, build_augmentation, list_augmentations
+from worstclass.data.augmentation import Augmentation, build_augmentation
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
-from worstclass.exceptions import DataError, ModelFormatError, ParameterError, UnknownNameError
+from worstclass.exceptions import DataError, ModelFormatError, ParameterError
 from worstclass.learners.base import BestEpoch, Epoch, Member, Stop, Trained, Training, WeakLearner
 from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs, as_inputs
 from worstclass.learners.torch_loop import State, TorchRuntime, WeightedRows, resolve_device, train_epochs
@@ -31,7 +31,7 @@ from worstclass.randomness import isolated_rng
 
 OptimizerFactory = Callable[..., torch.optim.Optimizer]
 
-OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+OPTIMIZERS: dict[str, OptimizerFactory] = {
     "adam": lambda parameters, lr: torch.optim.Adam(parameters, lr=lr, fused=True),
     "adamw": lambda parameters, lr: torch.optim.AdamW(parameters, lr=lr, fused=True),
     "sgd": lambda parameters, lr: torch.optim.SGD(parameters, lr=lr, momentum=0.9, fused=True),
@@ -152,7 +152,7 @@ class TorchLearner(WeakLearner):
 
     def new_optimizer(self, module: nn.Module) -> torch.optim.Optimizer:
         """Return a new optimizer for a module."""
-        factory: OptimizerFactory = _by_name("optimizer", self.optimizer, OPTIMIZERS)
+        factory = OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer
         return factory(module.parameters(), lr=self.lr)
 
     @property
@@ -167,9 +167,6 @@ class TorchLearner(WeakLearner):
         """The augmentation, whichever way it was given; None where there is none."""
         if isinstance(self.augment, Augmentation):
             return self.augment
-        if not isinstance(self.augment, str):
-            allowed = f"an Augmentation or one of {list_augmentations()}"
-            raise ParameterError("augment", "TorchLearner", allowed=allowed, got=self.augment)
         return None if self.augment == "none" else build_augmentation(self.augment)
 
     def runtime(self, encoder: TorchEncoder, n_classes: int) -> TorchRuntime:
@@ -208,12 +205,10 @@ class TorchLearner(WeakLearner):
         return with_cosine_head(module, n_classes) if self.head == "cosine" else module
 
     def _check_parameters(self) -> None:
-        if isinstance(self.module, nn.Module):
+        if isinstance(self.module, nn.Module) or not (isinstance(self.module, str) or callable(self.module)):
             allowed = "a network's name or a factory, since every round builds a new network"
             hint = "Pass the class, or a function that returns a new instance."
             raise ParameterError("module", "TorchLearner", allowed=allowed, got=type(self.module).__name__, hint=hint)
-        if not isinstance(self.module, str) and not callable(self.module):
-            raise ParameterError("module", "TorchLearner", allowed="a network's name or a factory", got=self.module)
         if self.standardize not in (True, False, "auto"):
             raise ParameterError("standardize", "TorchLearner", allowed="'auto', True or False", got=self.standardize)
         check_choice(self.start, "start", "TorchLearner", STARTS)
@@ -222,7 +217,8 @@ class TorchLearner(WeakLearner):
         check_positive(self.lr, "lr", "TorchLearner")
         check_count(self.batch_size, "batch_size", "TorchLearner")
         check_count(self.eval_batch_size, "eval_batch_size", "TorchLearner", words=(None,))
-        _by_name("optimizer", self.optimizer, OPTIMIZERS)
+        if not callable(self.optimizer):
+            check_choice(self.optimizer, "optimizer", "TorchLearner", OPTIMIZERS)
         _ = self.resolved_loss, self.resolved_augmentation
 
 
@@ -331,11 +327,3 @@ def _offered(factory: Callable[..., nn.Module], row_shape: tuple[int, ...], n_cl
         return {}
     facts = {"input_shape": row_shape, "n_classes": n_classes}
     return {name: value for name, value in facts.items() if name in wanted}
-
-
-def _by_name(parameter: str, value: Any, known: Mapping[str, Any]) -> Any:
-    if callable(value):
-        return value
-    if value not in known:
-        raise UnknownNameError(parameter, "TorchLearner", value, known)
-    return known[value]

@@ -104,9 +104,7 @@ class PlainLoss(Loss):
     function: RowLossFunction
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            allowed = "a callable from (logits, class indices) to one loss a row"
-            raise ParameterError("function", "PlainLoss", allowed=allowed, got=self.function)
+        require_kind(self, "function", Callable, allowed="a callable from (logits, class indices) to one loss a row")
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return a criterion that asks the function and keeps no state."""
@@ -152,7 +150,7 @@ def class_means(values: Tensor, target: Tensor, n_classes: int) -> tuple[Tensor,
     return (is_of_class.to(values.dtype) @ values) / n_rows.clamp_min(1), n_rows
 
 
-def require_kind(owner: object, parameter: str, kind: type, *, allowed: str) -> None:
+def require_kind(owner: object, parameter: str, kind: Any, *, allowed: str) -> None:
     """Raise unless the attribute of that name is an instance of ``kind``."""
     value: Any = getattr(owner, parameter)
     if not isinstance(value, kind):

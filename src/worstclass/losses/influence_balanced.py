@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from worstclass._checks import check_count, check_positive
-from worstclass.exceptions import ParameterError
 from worstclass.losses.base import Criterion, Loss, require_kind, row_cross_entropy, wide_counts
 from worstclass.losses.cross_entropy import CrossEntropy
 
@@ -86,11 +85,7 @@ class _InfluenceBalancedCriterion(Criterion):
         self._base.begin_epoch(number, class_losses)
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
-        if features is None or features.ndim != 2 or len(features) != len(target):
-            allowed = f"a tensor of shape ({len(target)}, d), what enters the network's last layer"
-            got = None if features is None else tuple(features.shape)
-            hint = "worstclass.networks.heads.head_inputs reads it."
-            raise ParameterError("features", "InfluenceBalanced", allowed=allowed, got=got, hint=hint)
+        assert features is not None, "the training loop passes features where needs_features is set"
         losses = self._base(logits, target, features)
         return losses if self._epoch <= self._after else losses * self._factors(logits, target, features)
 

@@ -33,10 +33,7 @@ class VectorScaling(Loss, name="vector-scaling"):
     gamma: float = 0.15
     tau: float = 1.25
 
-    at_least_0 = (
-        "gamma",
-        "tau",
-    )
+    at_least_0 = ("gamma", "tau")
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion for the temperatures and frequencies of these counts."""

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from worstclass._checks import check_choice
-from worstclass.exceptions import ParameterError
 from worstclass.losses.base import Criterion, Loss, PlainCriterion, class_means, row_cross_entropy, wide_counts
 
 OVER = ("batch", "sample")
@@ -58,15 +57,12 @@ class _WorstOfSample(Criterion):
     def __init__(self, class_counts: Tensor) -> None:
         counts = wide_counts(class_counts)
         self._factors = counts.sum() / counts
-        self._worst: Tensor | None = None
+        self._worst: Tensor  # found when an epoch begins
 
     def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:
         self._worst = class_losses().argmax()
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
-        if self._worst is None:
-            allowed = "'batch' where no epoch was begun: the worst class of the sample is chosen in begin_epoch"
-            raise ParameterError("over", "Naive", allowed=allowed, got="sample")
         losses = row_cross_entropy(logits, target)
         return losses * (target == self._worst) * self._factors.to(losses)[target]
 

@@ -148,7 +148,7 @@ class Writer:
         if _is_sklearn(value):
             self._n_objects += 1
             unfitted = clone(value) if self._in_params and isinstance(value, BaseEstimator) else value
-            files.write_sklearn(unfitted, object_file(self.folder, self._n_objects))
+            files.write_sklearn(unfitted, numbered(self.folder, "objects", self._n_objects, ".skops"))
             return {"$sklearn": self._n_objects}
         return self._not_storable(value, where)
 
@@ -271,11 +271,6 @@ DECODERS: dict[str, Callable[[Reader, Any, Any], Any]] = {
 def numbered(folder: Path, kind: str, number: Any, suffix: str = "") -> Path:
     """Return a side file or folder of a model by its number, such as ``members/0001.skops``."""
     return folder / kind / f"{int(number):04d}{suffix}"
-
-
-def object_file(folder: Path, number: Any) -> Path:
-    """Return the file of a scikit-learn object that is part of a model."""
-    return numbered(folder, "objects", number, ".skops")
 
 
 def model_folder(folder: Path, name: str | int) -> Path:

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from skops import io as skops_io
 
 from worstclass.exceptions import ModelFormatError, ParameterError
+from worstclass.storage.kinds import find_class
 
 #: what is rebuilt from a .skops file without a question, besides what skops trusts, classes of scikit-learn, and our
 #: estimators. Functions are never trusted by their package: one that runs a string could hide in a transformer.
@@ -95,11 +96,5 @@ def _read(file: Path, read: Callable[[], Any]) -> Any:
 
 def _is_known_class(name: str) -> bool:
     """Return whether a name is that of a class of scikit-learn or imbalanced-learn, or of one of our estimators."""
-    module, _, attribute = name.rpartition(".")
-    if not module.startswith(("sklearn.", "imblearn.", "worstclass.")) or "__main__" in module:
-        return False
-    try:
-        found = getattr(importlib.import_module(module), attribute, None)
-    except ImportError:
-        return False
-    return isinstance(found, type) and (not module.startswith("worstclass.") or issubclass(found, BaseEstimator))
+    found = find_class(name, "sklearn.", "imblearn.", "worstclass.")
+    return found is not None and (not name.startswith("worstclass.") or issubclass(found, BaseEstimator))

@@ -150,13 +150,14 @@ def _write(model: Any, folder: Path) -> Moved:
 def _read(folder: Path, **options: Any) -> Any:
     """Read one model, and those inside it."""
     card = _read_card(folder)
-    if card.get("kind") == SKLEARN:
-        model = read_sklearn(folder / SKLEARN_FILE, options["trusted"])
-        return _with_seen_rows(model, folder, card.get("state", {}))
     reader = Reader(folder, partial(_read, **options), **options)
     try:
-        kind = class_named(card.get("kind"), is_estimator)
+        kind = None if card.get("kind") == SKLEARN else class_named(card.get("kind"), is_estimator)
         params, state = reader.decode(card["params"]), reader.decode(card["state"])
+        if kind is None:
+            model = read_sklearn(folder / SKLEARN_FILE, options["trusted"])
+            vars(model).update(state)
+            return model
         if "estimator_" in state:
             params["estimator"] = state["estimator_"]
         return kind.from_state(params, state)
@@ -216,11 +217,3 @@ def _replace(folder: Path, staging: Path) -> None:
         if (staging / name).exists():
             (staging / name).rename(folder / name)
     staging.rmdir()
-
-
-def _with_seen_rows(model: Any, folder: Path, state: Mapping[str, Any]) -> Any:
-    """Give a scikit-learn classifier the record of its rows back, if it was saved with one."""
-    if SEEN in state:
-        reader = Reader(folder, load_model, module=None, trusted=(), keep_in_memory=True)
-        model.seen_rows_ = reader.decode(state)[SEEN]
-    return model

@@ -29,15 +29,22 @@ def is_record(kind: type) -> bool:
 
 def class_named(name: Any, accepts: Callable[[type], bool]) -> Any:
     """Return the class of the name ``worstclass.module.ClassName``; refuse every other name before any import."""
-    module, _, attribute = str(name).rpartition(".")
-    if module.startswith("worstclass.") and "__main__" not in module:
-        try:
-            found = getattr(importlib.import_module(module), attribute, None)
-        except ImportError:
-            found = None
-        if isinstance(found, type) and found.__module__ == module and accepts(found):
-            return found
-    raise ModelFormatError(f"The model file names {name!r}, which is not a class that worstclass stores.")
+    found = find_class(str(name), "worstclass.")
+    if found is None or f"{found.__module__}.{found.__qualname__}" != name or not accepts(found):
+        raise ModelFormatError(f"The model file names {name!r}, which is not a class that worstclass stores.")
+    return found
+
+
+def find_class(name: str, *packages: str) -> type | None:
+    """Return the class of a name in some packages; None where there is none, before any import outside of them."""
+    module, _, attribute = name.rpartition(".")
+    if not module.startswith(packages) or "__main__" in module:
+        return None
+    try:
+        found = getattr(importlib.import_module(module), attribute, None)
+    except ImportError:
+        return None
+    return found if isinstance(found, type) else None
 
 
 def name_of(value: Any) -> str:
