@@ -28,8 +28,6 @@ MOST_CHANNELS = 4
 
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 
-Array = npt.NDArray[Any]
-
 
 class Arrays:
     """The arrays of an npz file or of a folder of npy files, by name; arrays of objects (pickles) are refused.
@@ -55,7 +53,7 @@ class Arrays:
         except (*_DAMAGE, AttributeError) as error:
             raise DatasetError(f"{path} cannot be read as an npz file: {error}") from None
 
-    def read(self, name: str) -> Array:
+    def read(self, name: str) -> npt.NDArray[Any]:
         """Return an array; a npy file is mapped, and writing to the array does not change the file."""
         if name not in self.names:
             raise DatasetError(f"{self.path} has no array {name!r}. It has {self.names}.")
@@ -127,13 +125,13 @@ def _part(arrays: Arrays, rows: str, labels: str) -> Part:
     return Part(channels_first(X), y)
 
 
-def require_numbers(X: Array, where: str) -> None:
+def require_numbers(X: npt.NDArray[Any], where: str) -> None:
     """Refuse an array that is not rows of numbers."""
     if X.dtype.kind not in "biuf" or X.ndim < 2 or not len(X):
         raise DatasetError(f"{where} must be rows of numbers, shape (n, ...). Got {X.dtype} of shape {X.shape}.")
 
 
-def label_array(values: Array, where: str) -> Array:
+def label_array(values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
     """Return one label a row: numbers as they are, text as plain strings."""
     labels = np.array(values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values)
     if labels.ndim != 1:
@@ -149,7 +147,7 @@ def label_array(values: Array, where: str) -> Array:
     return labels
 
 
-def channels_first(X: Array) -> Array:
+def channels_first(X: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return images with their channels first; what is no image stays as it is.
 
     Examples

@@ -79,7 +79,7 @@ class RowFormat:
         """Return the form of the rows that a fitted classifier was trained on."""
         names = getattr(model, "feature_names_in_", None)
         columns = None if names is None else [str(name) for name in names]
-        kinds = _inner(model, "_column_kinds") or _kinds_of_pipeline(model)
+        kinds = _inner(model, "_column_kinds")
         shape: Sequence[int] = getattr(_inner(model, "encoder_"), "row_shape", ())
         if len(shape) == 3:
             return cls(image_shape=(shape[0], shape[1], shape[2]))
@@ -88,25 +88,14 @@ class RowFormat:
 
 
 def _inner(model: Any, name: str) -> Any:
-    """Return an attribute of a classifier, or of the classifier inside it."""
+    """Return an attribute of a classifier, of the classifier inside it, or of the first step of a pipeline."""
     while model is not None:
         value = getattr(model, name, None)
         if value is not None:
             return value
-        model = getattr(model, "estimator_", None)
+        steps = getattr(model, "steps", None)
+        model = steps[0][1] if steps else getattr(model, "estimator_", None)
     return None
-
-
-def _kinds_of_pipeline(model: Any) -> list[str | None] | None:
-    """Return what the columns hold by the categories that the first step of a pipeline learned."""
-    steps = _inner(model, "steps")
-    categories = getattr(steps[0][1], "categories_", None) if steps else None
-    if categories is None or len(categories) != model.n_features_in_:
-        return None
-    return [
-        "number" if values is None else "text" if all(isinstance(value, str | None) for value in values) else None
-        for values in categories
-    ]
 
 
 def iter_chunks(
@@ -193,7 +182,8 @@ def _table_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: i
                 typed[name], strange, why = _typed(table[name], kinds.get(name))
                 for place in np.flatnonzero(strange).tolist():
                     bad.setdefault(place, f"column {name!r} holds {table[name].iloc[place]!r}, {why}")
-            X = pd.DataFrame(typed, columns=table.columns).drop(index=list(bad))
+            good = np.setdiff1d(np.arange(len(table)), list(bad))
+            X = pd.DataFrame(typed, columns=table.columns).iloc[good]
             X = X.astype({name: "category" for name in X.columns if X[name].dtype == object})
             yield X if rows.columns is not None else X.to_numpy(), kept, bad, done
 

@@ -104,6 +104,14 @@ class TableEncoder(Stateful, TransformerMixin, BaseEstimator):
             names += [name] if values is None else [f"{name}_{end}" for end in ends]
         return np.array(names, dtype=object)
 
+    @property
+    def _column_kinds(self) -> list[str | None]:
+        """For each column "number", "text", or None for other categories."""
+        return [
+            "number" if values is None else "text" if all(isinstance(value, str | None) for value in values) else None
+            for values in self.categories_
+        ]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

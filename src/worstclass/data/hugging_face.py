@@ -96,7 +96,7 @@ def _labels(dataset: Any, features: Mapping[str, Any], label: str) -> npt.NDArra
         raise DatasetError(
             f"The column {label!r} must have a label in 0..{len(names) - 1} in every row; -1 stands for none."
         )
-    return np.array(names, dtype=object)[values]
+    return np.asarray(np.array(names, dtype=object)[values])
 
 
 def _open(dataset: Any, column: str, number: int) -> Image.Image:

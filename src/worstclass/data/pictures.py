@@ -82,13 +82,11 @@ def is_picture(name: str) -> bool:
 
 
 def _eight_bits(picture: Image.Image, where: str) -> Image.Image:
-    if picture.mode == "F":
-        raise DatasetError(f"{where} holds fractions, not grey levels or colours. Save it with 8 or 16 bits a pixel.")
-    if picture.mode not in DEEP_GREY:
+    if picture.mode not in DEEP_GREY | {"F"}:
         return picture
     levels = np.asarray(picture)
-    if levels.size and (levels.min() < 0 or levels.max() > 0xFFFF):
-        raise DatasetError(f"{where} has more than 16 bits of grey. Save it with 8 or 16 bits a pixel.")
+    if picture.mode == "F" or levels.min() < 0 or levels.max() > 0xFFFF:
+        raise DatasetError(f"{where} holds fractions or more than 16 bits. Save it with 8 or 16 bits a pixel.")
     return Image.fromarray((levels >> 8).astype(np.uint8))
 
 
