@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
+import hashlib
 import os
 import pickle
 import re
@@ -24,6 +26,7 @@ from official_files import (
     zip_of,
 )
 
+from worstclass.data.named import mnist
 from worstclass.data.named.medmnist import SHEETS as MEDMNIST
 from worstclass.data.registry import DATASETS, load_dataset, named_dataset
 from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, UnknownOptionError
@@ -395,3 +398,16 @@ def test_options_are_checked_before_any_file_is_read(root):
         load_dataset("cifar10", root, seed=-1)
     with pytest.raises(UnknownOptionError, match="'cifar10' has no option 'size'"):
         named_dataset("cifar10", size=64)
+
+
+def test_files_of_the_other_set_under_the_same_names_are_refused(root, monkeypatch):
+    written = write_idx_set(root, MNIST_PREFIXES, SIZES)
+    md5 = hashlib.md5(idx_bytes(written["train"][1])).hexdigest()
+    files = tuple(
+        dataclasses.replace(file, content_md5=md5) if file.name == mnist.TRAIN_LABELS else file
+        for file in mnist._FILES["fashion-mnist"]
+    )
+    monkeypatch.setitem(mnist._FILES, "fashion-mnist", files)
+    assert len(load_dataset("fashion-mnist", root).test) == 30
+    with pytest.raises(DatasetError, match="is a file of the data set 'fashion-mnist', not of 'mnist'"):
+        load_dataset("mnist", root)

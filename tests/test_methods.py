@@ -650,7 +650,7 @@ def test_the_document_lists_the_same_methods_with_the_same_lines():
 
 def test_the_command_lists_the_same_methods_with_the_same_lines(capsys):
     assert run(["methods"]) == 0
-    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:]]
     assert [name for name, _ in lines] == NAMES
     for method, (_, text) in zip(list_methods(), lines, strict=True):
         assert text == (method.summary if method.reference == "-" else f"{method.summary}. {method.reference}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import math
 
 import numpy as np
@@ -90,9 +92,18 @@ def read_idx_pair(
     return Part((pixels.transpose(0, 2, 1) if transposed else pixels)[:, None], found)
 
 
-def _read(tree: FileTree, part: str) -> Part:
+def _read(name: str, tree: FileTree, part: str) -> Part:
     images, labels = _NAMES[part]
+    _refuse_other_set(name, tree, labels)
     return read_idx_pair(tree, images, labels, n_classes=10)
+
+
+def _refuse_other_set(name: str, tree: FileTree, labels: str) -> None:
+    """Refuse the files of the other set, which have the same names and shapes."""
+    found = hashlib.md5(unpacked(_content(tree, labels), tree.where(labels)), usedforsecurity=False).hexdigest()
+    for other, files in _FILES.items():
+        if other != name and any(file.name == labels and file.content_md5 == found for file in files):
+            raise DatasetError(f"{tree.where(labels)} is a file of the data set {other!r}, not of {name!r}.")
 
 
 def _content(tree: FileTree, name: str) -> bytes:
@@ -116,7 +127,7 @@ def _sheet(name: str, summary: str, class_names: tuple[str, ...], **facts: objec
             for file in files
         ),
         folder=name,
-        read=_read,
+        read=functools.partial(_read, name),
         **facts,  # type: ignore[arg-type]
     )
 
