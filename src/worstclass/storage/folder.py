@@ -36,8 +36,7 @@ from worstclass._version import __version__
 from worstclass.exceptions import ModelFormatError, ParameterError, WorstClassError
 from worstclass.learners.base import WeakLearner
 from worstclass.storage.codec import ARRAYS, HISTORY, Moved, Reader, Writer
-from worstclass.storage.files import read_json, read_sklearn, write_json, write_sklearn
-from worstclass.storage.kinds import class_named, is_estimator, name_of
+from worstclass.storage.files import class_named, is_estimator, name_of, read_json, read_sklearn, write_json, write_sklearn
 
 FORMAT = "worstclass-model"
 FORMAT_VERSION = 2
