@@ -37,7 +37,7 @@ from worstclass._state import Stateful
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.learners.base import Member, WeakLearner
 from worstclass.storage import files
-from worstclass.storage.kinds import class_named, is_record, is_unfitted, name_of
+from worstclass.storage.files import class_named, is_record, is_unfitted, name_of
 
 #: numeric arrays of more entries go to a file; smaller ones are easier to read in JSON
 MOST_INLINE = 100

@@ -1,4 +1,8 @@
-"""The files of a model folder: JSON, safetensors and skops. Reading them runs no pickled code."""
+"""The files of a model folder: JSON, safetensors and skops. Reading them runs no pickled code.
+
+Also which classes they may name: those of this package, and in .skops files those of scikit-learn and imbalanced-learn.
+No other name is ever imported.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import importlib
 import json
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +18,9 @@ from safetensors import SafetensorError
 from sklearn.base import BaseEstimator
 from skops import io as skops_io
 
+from worstclass._state import Stateful
 from worstclass.exceptions import ModelFormatError, ParameterError
-from worstclass.storage.kinds import find_class
+from worstclass.learners.base import WeakLearner
 
 #: what is rebuilt from a .skops file without a question, besides what skops trusts, classes of scikit-learn, and our
 #: estimators. Functions are never trusted by their package: one that runs a string could hide in a transformer.
@@ -92,6 +97,50 @@ def _read(file: Path, read: Callable[[], Any]) -> Any:
         return read()
     except (OSError, KeyError, ValueError, SafetensorError, zipfile.BadZipFile) as error:
         raise ModelFormatError(f"{file} cannot be read: {error}") from None
+
+
+def is_estimator(kind: type) -> bool:
+    """Tell an estimator of this package that lists its fitted state."""
+    return _is_ours(kind) and issubclass(kind, Stateful)
+
+
+def is_unfitted(kind: type) -> bool:
+    """Tell an estimator or learner of this package, of which the parameters are enough where it is not fitted."""
+    return _is_ours(kind) and issubclass(kind, Stateful | WeakLearner)
+
+
+def is_record(kind: type) -> bool:
+    """Tell a frozen dataclass of this package: records, losses, augmentations and the like."""
+    return _is_ours(kind) and is_dataclass(kind) and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+
+
+def class_named(name: Any, accepts: Callable[[type], bool]) -> Any:
+    """Return the class of the name ``worstclass.module.ClassName``; refuse every other name before any import."""
+    found = find_class(str(name), "worstclass.")
+    if found is None or f"{found.__module__}.{found.__qualname__}" != name or not accepts(found):
+        raise ModelFormatError(f"The model file names {name!r}, which is not a class that worstclass stores.")
+    return found
+
+
+def find_class(name: str, *packages: str) -> type | None:
+    """Return the class of a name in some packages; None where there is none, before any import outside of them."""
+    module, _, attribute = name.rpartition(".")
+    if not module.startswith(packages) or "__main__" in module:
+        return None
+    try:
+        found = getattr(importlib.import_module(module), attribute, None)
+    except ImportError:
+        return None
+    return found if isinstance(found, type) else None
+
+
+def name_of(value: Any) -> str:
+    """Return the name of the class of a value."""
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("worstclass.") and "." not in kind.__qualname__
 
 
 def _is_known_class(name: str) -> bool:

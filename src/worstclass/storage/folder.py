@@ -35,9 +35,8 @@ from worstclass._state import Stateful
 from worstclass._version import __version__
 from worstclass.exceptions import ModelFormatError, ParameterError, WorstClassError
 from worstclass.learners.base import WeakLearner
+from worstclass.storage import files
 from worstclass.storage.codec import ARRAYS, HISTORY, Moved, Reader, Writer
-from worstclass.storage.files import read_json, read_sklearn, write_json, write_sklearn
-from worstclass.storage.kinds import class_named, is_estimator, name_of
 
 FORMAT = "worstclass-model"
 FORMAT_VERSION = 2
@@ -132,18 +131,18 @@ def _write(model: Any, folder: Path) -> Moved:
     folder.mkdir(parents=True)
     writer = Writer(folder, _write)
     card: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "worstclass": __version__}
-    if is_estimator(type(model)):
+    if files.is_estimator(type(model)):
         fitted, params = model.state(), model.get_params(deep=False)
         if "estimator_" in fitted:  # the estimator to fit is that in inner/, and is not stored twice
             params.pop("estimator", None)
-        card |= {"kind": name_of(model), "params": writer.params(params), "state": writer.state(fitted)}
+        card |= {"kind": files.name_of(model), "params": writer.params(params), "state": writer.state(fitted)}
     else:
         plain = copy.copy(model)
         seen = vars(plain).pop(SEEN, None)  # not of scikit-learn's own: `worstclass fit` sets it
-        write_sklearn(plain, folder / SKLEARN_FILE)
+        files.write_sklearn(plain, folder / SKLEARN_FILE)
         card |= {"kind": SKLEARN, "params": {}, "state": {} if seen is None else writer.state({SEEN: seen})}
     writer.close()
-    write_json(folder / CARD, card)
+    files.write_json(folder / CARD, card)
     return writer.moved
 
 
@@ -152,11 +151,12 @@ def _read(folder: Path, **options: Any) -> Any:
     card = _read_card(folder)
     reader = Reader(folder, partial(_read, **options), **options)
     try:
-        kind = None if card.get("kind") == SKLEARN else class_named(card.get("kind"), is_estimator)
+        kind = None if card.get("kind") == SKLEARN else files.class_named(card.get("kind"), files.is_estimator)
         params, state = reader.decode(card["params"]), reader.decode(card["state"])
         if kind is None:
-            model = read_sklearn(folder / SKLEARN_FILE, options["trusted"])
-            vars(model).update(state)
+            model = files.read_sklearn(folder / SKLEARN_FILE, options["trusted"])
+            if SEEN in state:
+                model.seen_rows_ = state[SEEN]
             return model
         if "estimator_" in state:
             params["estimator"] = state["estimator_"]
@@ -172,7 +172,7 @@ def _read_card(folder: Path) -> Mapping[str, Any]:
     file = folder / CARD
     if not file.is_file():
         raise ModelFormatError(f"{folder} is not a model folder: it has no model.json. Pass the folder given to --out.")
-    card = read_json(file)
+    card = files.read_json(file)
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise ModelFormatError(f"{file} is not a model of worstclass.")
     version = card.get("format_version")
@@ -187,7 +187,7 @@ def _read_card(folder: Path) -> Mapping[str, Any]:
 def _require_fitted(model: Any) -> None:
     others = isinstance(model, BaseEstimator) and not isinstance(model, Stateful | WeakLearner) and is_classifier(model)
     try:
-        if not others and not is_estimator(type(model)):
+        if not others and not files.is_estimator(type(model)):
             raise TypeError
         check_is_fitted(model)
     except (NotFittedError, TypeError):
