@@ -58,10 +58,11 @@ def judge_equal_rows(new: npt.NDArray[np.uint64], seen: npt.NDArray[np.uint64]) 
 def _verdict(n_equal: int, new: IntArray, seen: IntArray) -> str:
     if n_equal <= HANDFUL * new.sum():
         return CHANCE if n_equal else NONE
+    if seen.max() == 1 and new.sum() - np.count_nonzero(new) > MANY_REPEATS * new.sum():
+        return UNDECIDED  # without its copies a sample is no random division
     rng = np.random.default_rng(0)
     if _more_even_than_chance(new, seen, rng):
-        cleaned = seen.max() == 1 and new.sum() - np.count_nonzero(new) > MANY_REPEATS * new.sum()
-        return UNDECIDED if cleaned else REUSED  # without its copies a sample is no random division
+        return REUSED
     may_be_copy = bool((new <= seen).all())
     return CHANCE if not may_be_copy and _less_than_half(new[:MOST_VALUES], seen[:MOST_VALUES], rng) else UNDECIDED
 
