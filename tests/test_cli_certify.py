@@ -84,7 +84,7 @@ def test_a_class_without_rows_is_not_proven(certify, folder):
     fresh[fresh["kind"] == "benign"].to_csv(folder / "benign.csv", index=False)
     code, shown = certify("benign.csv", "--require", "0.8")
     assert code == 1
-    assert "malignant: it has no rows; at least 14 needed" in shown
+    assert "malignant: it has no rows; at least 14 more rows needed, all of them right" in shown
 
 
 def test_delta_moves_the_verdict(certify):
