@@ -20,6 +20,7 @@ from worstclass.cli.app import run
 from worstclass.cli.console import in_options
 from worstclass.cli.options import expanded
 from worstclass.experiments.run import RunResult
+from worstclass.metrics import ClassReport
 
 
 @pytest.fixture
@@ -46,11 +47,11 @@ def test_fit_a_table_then_evaluate(iris, capsys):
     result = RunResult.read(iris / "model" / "results")
     assert result.bound_met
     assert (result.seed, result.boosting.n_rounds, result.data["name"]) == (3, 4, "iris.csv")
-    assert result.test_rows == {"used": 30, "available": 30}
+    assert sum(row["total"] for row in result.test["classes"]) == 30
     assert result.provenance.versions["torch"].startswith("2.")
     assert (iris / "model" / "results" / "class-weights.png").stat().st_size > 5_000
     report = (iris / "model" / "results" / "report.md").read_text()
-    assert "| virginica |" in report
+    assert str(ClassReport.from_dict(result.training)) in report
     assert "![class weights](class-weights.png)" in report
     assert load_model(iris / "model").n_members_used_ >= 4
 
@@ -127,7 +128,7 @@ def test_named_data_uses_the_paper_s_settings(iris, capsys):
     assert code == (0 if result.bound_met else 1)
     assert result.boosting.gamma == 0.0995
     assert set(result.boosting.theta.values()) == {0.75}
-    assert result.test_rows["available"] == 500_000
+    assert sum(row["total"] for row in result.test["classes"]) == 500  # of 500,000
     assert run(["evaluate", "a", "artificial-balanced", "--max-rows", "500"]) == 0
     assert "worst" in capsys.readouterr().out
 
@@ -222,7 +223,7 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         ([*FIT[:4], "--method", "forest", "--theta", "0.8", "--out", "m"], "forest has no accuracy floor"),
         ([*FIT[:4], "--method", "florest", "--out", "m"], "Did you mean 'forest'"),
         ([*FIT[:4], "--method", "forest", "--set", "n_estimator=3", "--out", "m"], "Did you mean 'n_estimators'"),
-        ([*FIT[:4], "--method", "forest", "--set", "300", "--out", "m"], "NAME=VALUE"),
+        ([*FIT[:4], "--method", "forest", "--set", "300", "--out", "m"], "The method 'forest' has no option '300'"),
         ([*FIT[:4], "--method", "focal", "--gamma", "2", "--out", "m"], "with --set: gamma"),
         ([*FIT, "--theta", "0.8", "--theta", "0.9"], "given once for each class"),
         (
@@ -231,7 +232,7 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         ),
         (
             ["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--out", "iris.csv"],
-            "a folder, or a path where there is nothing",
+            "Directory 'iris.csv' is a file",
         ),
         (["evaluate", "nowhere", "iris.csv", "--target", "species"], "not a model folder"),
         (["fti"], "fit"),

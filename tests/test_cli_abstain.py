@@ -183,7 +183,7 @@ def test_json(command):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ([], "Missing option --risk. Give the risk limit, for example --risk 0.1."),
+        ([], "Missing option '--risk'."),
         (["--risk", "high"], "a number in (0, 1], or class=number"),
         (["--risk", "0"], "a limit in (0, 1]"),
         (["--risk", "1"], "below 1 for at least one class"),

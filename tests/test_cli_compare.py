@@ -225,7 +225,8 @@ def test_other_settings_need_another_folder_or_overwriting(here, capsys):
     assert run(command) == 0
     assert run([*command, "--select-on", "average"]) == 2
     told = capsys.readouterr().err
-    assert 'select_on ("worst" in the file, "average" asked for)' in told
+    assert "Option --out must be one with the same settings." in told
+    assert "select_on (worst in the file, average asked for)" in told
     assert run([*command, "--select-on", "average", "--overwrite"]) == 0
     assert json.loads(Path("one/cells/logistic-seed1.json").read_text())["settings"]["select_on"] == "average"
 
@@ -244,9 +245,9 @@ def test_without_a_folder_the_data_names_it(here):
         (["--methods", "ce,navie"], "Did you mean 'naive'?"),
         (["--methods", "ce,ce"], "names, each once"),
         (["--methods", ","], "names, each once"),
-        (["--budget", "epochs=0"], "epochs above 0"),
-        (["--budget", "seconds=0"], "seconds above 0"),
-        (["--budget", "seconds=nan"], "seconds above 0"),
+        (["--budget", "epochs=0"], "a comma between them, above 0. Got 'epochs=0'"),
+        (["--budget", "seconds=0"], "a comma between them, above 0. Got 'seconds=0'"),
+        (["--budget", "seconds=nan"], "a comma between them, above 0. Got 'seconds=nan'"),
         (["--budget", "hours=1"], "epochs=N, seconds=S, or both"),
         (["--budget", ""], "epochs=N, seconds=S, or both"),
         (["--seeds", "0"], "--seeds"),

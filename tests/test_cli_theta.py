@@ -114,14 +114,14 @@ def test_quiet_shows_the_result_alone(iris, capsys):
 def test_a_goal_that_is_met(iris, capsys):
     assert run([*IRIS, "--way", "goal", "--goal", "setosa=0.95", "--goal", "others=0.8"]) == 0
     assert load_model(iris / "model").theta_ == (0.95, 0.8, 0.8)
-    assert "the vote meets its floors" in capsys.readouterr().out
+    assert "the vote meets it on the training rows" in capsys.readouterr().out
 
 
 def test_a_goal_that_cannot_be_met_ends_with_1_and_the_nearest_floors(twins, capsys):
     assert run([*TWINS, "--way", "goal", "--goal", "0.8", "--resolution", "0.05", "--patience", "5"]) == 1
     shown = capsys.readouterr().out
-    assert "Classes that block:" in shown
-    assert "Nearest feasible floors:" in shown
+    assert "The goal is infeasible." in shown
+    assert "blocking class    floor  reached  rows short  nearest feasible" in shown
     assert "theta 0.8: " in shown  # the goal, and then floors by class
     assert re.search(r"theta left 0\.\d+, other 0\.8, right 0\.\d+: ", shown)
     nearest = written(twins)["nearest"]
@@ -169,17 +169,20 @@ def test_a_named_data_set_is_cut_where_it_has_no_validation_rows(tmp_path, monke
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--candidates", "0.5,x"], "numbers in [0, 1)"),
+        (["--candidates", "0.5,x"], "--candidates must be an accuracy floor in [0, 1)"),
         (["--candidates", "0.5,1.5"], "an accuracy floor in [0, 1)"),
-        (["--way", "goal"], "Option --goal must be given for --way goal, and left out for the other ways. Got None"),
+        (["--way", "goal"], "Option --goal must be given for --way goal, and for it alone. Got None"),
         (["--way", "baseline"], "Option --baseline must be given for --way baseline"),
-        (["--goal", "0.5"], "Option --goal must be given for --way goal, and left out for the other ways. Got 0.5"),
+        (["--goal", "0.5"], "Option --goal must be given for --way goal, and for it alone. Got 0.5"),
         (["--way", "best", "--candidates", "0.5"], "Option --candidates must be"),
         (["--way", "goal", "--goal", "rose=0.5", "--goal", "others=0.5"], "Option --goal must be"),
         (["--way", "goal", "--goal", "setosa=x", "--goal", "others=0.5"], "Option --goal must be"),
         (["--way", "baseline", "--baseline", "foccal"], "Did you mean 'focal'?"),
         (["--budget", "hours=1"], "Option --budget must be epochs=N"),
-        (["--budget", "epochs=0"], "epochs above 0"),
+        (
+            ["--budget", "epochs=0"],
+            "Option --budget must be epochs=N, seconds=S, or both with a comma between them, above 0",
+        ),
         (["--val-share", "0.001"], "no validation row"),
         (["--lr", "0.1"], "--lr cannot be used here"),
     ],

@@ -41,7 +41,6 @@ from worstclass.exceptions import (
     WeakLearningError,
 )
 from worstclass.learners.base import Verdict
-from worstclass.selection import search
 
 # three classes: 10 training rows each (0 to 29), then 20 validation rows each (30 to 89)
 N, N_VAL = 10, 20
@@ -228,30 +227,6 @@ class TestPlainFits:
             assert without_seconds(
                 select_theta(model, *blobs, candidates=[0.5, 0.7, 0.9], n_jobs=2)
             ) == without_seconds(alone)
-
-    def test_threads_are_divided_between_workers(self, blobs, monkeypatch):
-        import torch
-
-        counts, before = [], torch.get_num_threads()
-        fit = WorstClassBooster.fit
-
-        def parallel(n_jobs, return_as):
-            counts.append(f"{n_jobs} workers")
-            return lambda tasks: [task(*args, **options) for task, args, options in tasks]
-
-        monkeypatch.setattr(search, "Parallel", parallel)
-        monkeypatch.setattr(search, "cpu_count", lambda: 7)
-        monkeypatch.setattr(
-            WorstClassBooster, "fit", lambda self, *rows: counts.append(torch.get_num_threads()) or fit(self, *rows)
-        )
-        model = WorstClassBooster(TREE, 0.5, n_rounds=1, random_state=0)
-        try:
-            select_theta(model, *blobs, candidates=[0.5], n_jobs=2)  # one fit has all threads
-            select_theta(model, *blobs, candidates=[0.3, 0.5, 0.7], n_jobs=2)
-            select_theta(model, *blobs, candidates=[0.3, 0.5, 0.7], n_jobs=20)
-        finally:
-            torch.set_num_threads(before)
-        assert counts == ["1 workers", before, "2 workers", 3, 3, 3, "3 workers", 2, 2, 2]
 
     def test_the_same_seed_gives_the_same_search(self, blobs):
         def once(seed):

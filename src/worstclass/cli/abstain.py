@@ -7,16 +7,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from worstclass.cli.console import MissingOption, say, say_json
-from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, numbers_by_class
+from worstclass.cli.console import say, say_json
+from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, OutFolder, numbers_by_class
 
 #: margins, as the library calls them
 MARGINS = {"auto": "auto", "mean": "mean-proba", "own": "own"}
 
-Out = Annotated[Path, typer.Option(help="Folder for the model that abstains; may be MODEL itself.", show_default=False)]
 Risk = Annotated[
-    list[str] | None,
-    typer.Option(help="Risk limit of the answered rows: 0.1, or class=0.02 (repeatable; 1 for no limit)."),
+    list[str],
+    typer.Option(
+        help="Risk limit of the answered rows: 0.1, or class=0.02 (repeatable; 1 for no limit).", show_default=False
+    ),
 ]
 Margin = Annotated[
     Literal["auto", "mean", "own"],
@@ -28,8 +29,8 @@ Proving = Annotated[float, typer.Option(help="Share of the rows that prove the r
 def abstain(
     model: ModelFolder,
     data: HeldOutOptions,
-    out: Out,
-    risk: Risk = None,
+    out: OutFolder,
+    risk: Risk,
     delta: Delta = 0.05,
     margin: Margin = "auto",
     proving: Proving = 0.8,
@@ -53,20 +54,15 @@ def abstain(
         exit_code,
         made_by,
         open_with_rows,
-        require_folder,
         write_model,
     )
     from worstclass.exceptions import UnmetBoundWarning
     from worstclass.wrappers.abstention import AbstainingClassifier
 
-    require_folder(out)
-    if not risk:
-        raise MissingOption("--risk", "Give the risk limit, for example --risk 0.1.")
-    opened = open_with_rows(model, data, HELD_OUT)
-    inside, rows = opened.model, opened.rows
+    inside, rows = open_with_rows(model, data, HELD_OUT)
     if hasattr(inside, "abstain_label_"):  # its rule is replaced, on rows that neither chose nor proved it
+        inside.estimator_.seen_rows_ = inside.seen_rows_
         inside = inside.estimator_
-        inside.seen_rows_ = opened.model.seen_rows_
     limits = numbers_by_class(risk, inside.classes_.tolist(), "--risk", "a number in (0, 1]", class_names(data.data))
     careful = AbstainingClassifier(
         inside,
@@ -80,7 +76,7 @@ def abstain(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnmetBoundWarning)  # the certificate says it
-        careful.fit(opened.X, opened.y)
+        careful.fit(rows.part.X, rows.part.y)
     certificate = careful.certificate_
     settings = {"risk": risk, "delta": delta, "margin": careful.margin_, "proving": proving}
     made = made_by(described(data, rows), data.seed, **settings, allow_equal_rows=allow_equal_rows)

@@ -36,8 +36,8 @@ def certify(
     from worstclass.cli.data import FLOOR, class_names
     from worstclass.cli.model import HELD_OUT, exit_code, open_with_rows
 
-    opened = open_with_rows(model, data, HELD_OUT)
-    asked, X, y = opened.model, opened.X, opened.y
+    asked, rows = open_with_rows(model, data, HELD_OUT)
+    X, y, name = rows.part.X, rows.part.y, Path(data.data).name
     options: dict[str, Any] = {"delta": delta, "allow_equal_rows": allow_equal_rows}
     if require:
         floors = numbers_by_class(require, asked.classes_.tolist(), "--require", FLOOR, class_names(data.data))
@@ -46,7 +46,6 @@ def certify(
         certificate = asked.certify(X, y, **options)
     else:
         raise MissingOption("--require", "Give the accuracy floor to prove, for example --require 0.8.")
-    rows, name = opened.rows, Path(data.data).name
     if data.json:
         where = {"model": str(model), "data": name, "part": rows.name, "available": rows.available, "seed": data.seed}
         say_json({**certificate.to_dict(), **where})

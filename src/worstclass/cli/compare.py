@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from worstclass.cli.console import say
-from worstclass.cli.options import Budget, Jobs, MaxTestRows, NetworkOptions, Quiet, SelectOn, SplitOptions, Theta
+from worstclass.cli.options import Budget, Jobs, NetworkOptions, Quiet, SelectOn, SplitOptions, Theta
 
 if TYPE_CHECKING:
-    from worstclass.data.sources import Source
-    from worstclass.data.splits import Splits
     from worstclass.experiments.cells import CellEvent
 
 #: epochs of each method where no budget is given: the authors' epochs
 DEFAULT_EPOCHS = 200
-#: share of a file's rows held out for validation where none is given
-VAL_SHARE = 0.2
 
 Out = Annotated[Path | None, typer.Option(help="Folder for the results (default: comparison-DATA).")]
 Methods = Annotated[str, typer.Option(help="Names with commas between them, or all (see: worstclass methods).")]
@@ -40,7 +36,6 @@ def compare(
     select_on: SelectOn = "worst",
     network: NetworkOptions,
     jobs: Jobs = None,
-    max_test_rows: MaxTestRows = 10_000,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> int:
@@ -53,7 +48,15 @@ def compare(
 
     Example: worstclass compare train.csv --target diagnosis --theta 0.8 --methods ce,ours,forest
     """
-    from worstclass.cli.data import floors_given, is_named, paper_settings, read_rows, refuse_for_named
+    from worstclass.cli.data import (
+        VAL_SHARE,
+        floors_given,
+        is_named,
+        load_splits,
+        paper_settings,
+        read_rows,
+        refuse_for_named,
+    )
     from worstclass.cli.learners import network_options
     from worstclass.data.registry import named_dataset
     from worstclass.experiments import plan as rules
@@ -63,8 +66,8 @@ def compare(
 
     refuse_for_named(data, "val_share")
     source = None if is_named(data.data) else read_rows(data)
-    load = _Loader(data, max_test_rows)
-    example, paper = load(0, source), paper_settings(data.data)
+    load = partial(load_splits, data, val_share=VAL_SHARE)
+    example, paper = load(0, source=source), paper_settings(data.data)
     names = [name.strip() for name in methods.split(",") if name.strip()]
     chosen = rules.methods_for(names, example)
     learner = network_options(data.data, example.train.X, network)
@@ -81,7 +84,7 @@ def compare(
         gamma=paper.get("booster", {}).get("gamma", "auto") if gamma is None else gamma,
         select_on=select_on,
         seeds_change=rules.seeds_change(named_dataset(data.data) if source is None else source),
-        data_settings={"max_test_rows": max_test_rows, **_file_settings(data)},
+        data_settings={"max_test_rows": data.max_test_rows, **_file_settings(data)},
     )
     rules.check_plan(plan, example)
     folder = out or Path(f"comparison-{Path(data.data).stem}")
@@ -111,24 +114,9 @@ def compare(
     return 1 if comparison.failures else 0
 
 
-@dataclass(frozen=True)
-class _Loader:
-    """Loads the splits of a seed; workers get a copy."""
-
-    data: SplitOptions
-    max_test_rows: int
-
-    def __call__(self, seed: int, source: Source | None = None) -> Splits:
-        from worstclass.cli.data import load_splits, with_test_rows
-
-        return with_test_rows(
-            load_splits(self.data, seed, val_share=VAL_SHARE, source=source), self.max_test_rows, seed
-        )
-
-
 def _file_settings(data: SplitOptions) -> dict[str, Any]:
     """Return what fixes the rows of a file besides the seed; a file is known by its contents, not by its name."""
-    from worstclass.cli.data import is_named
+    from worstclass.cli.data import VAL_SHARE, is_named
     from worstclass.experiments.plan import contents_hash
 
     if is_named(data.data):

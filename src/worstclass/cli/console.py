@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 #: parameters of the library whose option has another name
-RENAMED = {"n_rounds": "rounds", "n_jobs": "jobs", "random_state": "seed", "module": "network"}
+RENAMED = {"n_rounds": "rounds", "n_jobs": "jobs", "random_state": "seed", "module": "network", "folder": "out"}
 #: parameters of the library that an option of the same name stands for, wherever a message names one as code
 NAMED = ("skip_corrupt", "image_size", "val_share", "max_epochs_per_round", "theta", "way", "on_bad")
 
@@ -106,7 +106,7 @@ def one_line_warnings() -> Iterator[None]:
 
 
 @contextmanager
-def bars(quiet: bool, *columns: Any) -> Iterator[Callable[[str, float, float | None], None]]:
+def bars(quiet: bool) -> Iterator[Callable[[str, float, float | None], None]]:
     """Show a bar for each name on the standard error stream; call what is given with name, done and total."""
     from rich.progress import Progress
 
@@ -117,5 +117,5 @@ def bars(quiet: bool, *columns: Any) -> Iterator[Callable[[str, float, float | N
             tasks[name] = progress.add_task(name, total=total)
         progress.update(tasks[name], completed=done, total=total)
 
-    with Progress(*(columns or Progress.get_default_columns()), console=console(stderr=True, quiet=quiet)) as progress:
+    with Progress(console=console(stderr=True, quiet=quiet)) as progress:
         yield show

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from worstclass.data.splits import Part, Splits
 
 FLOOR = "a number in [0, 1)"
+#: share of a file's rows that theta and compare hold out for validation where none is given
+VAL_SHARE = 0.2
 
 
 def is_named(data: str) -> bool:
@@ -86,12 +88,14 @@ def load_splits(options: SplitOptions, seed: int, *, val_share: float = 0.0, sou
     """Load a named data set as it is split, or split the rows of a file.
 
     The labels of a named data set are the names of its classes. ``val_share`` is used if the user gave none, and
-    ``source`` if the file is read already.
+    ``source`` if the file is read already. At most ``max_test_rows`` test rows are kept.
     """
-    if not is_named(options.data):
+    if is_named(options.data):
+        splits = _load_named(options, seed).with_names()
+    else:
         share = val_share if options.val_share is None else options.val_share
-        return (source or read_rows(options)).splits(val=share, test=options.test_share, seed=seed)
-    return _load_named(options, seed).with_names()
+        splits = (source or read_rows(options)).splits(val=share, test=options.test_share, seed=seed)
+    return splits if splits.test is None else replace(splits, test=at_most(splits.test, options.max_test_rows, seed))
 
 
 def load_parts(options: DataOptions, classes: npt.NDArray[Any], seed: int) -> dict[str, Part]:
@@ -149,21 +153,8 @@ def draw_rows(parts: Mapping[str, Part], wanted: Sequence[str], data: str, max_r
 
 def at_most(part: Part, n_rows: int | None, seed: int) -> Part:
     """Return the part, or a draw of the same share of every class, with at least one row of each."""
-    import numpy as np
-
-    from worstclass.data.splits import Part, take_rows
+    from worstclass.data.splits import make_splits
 
     if n_rows is None or len(part) <= n_rows:
         return part
-    rng = np.random.default_rng(seed)
-    kept = []
-    for label in np.unique(part.y):
-        rows = np.flatnonzero(part.y == label)
-        kept.append(rng.permutation(rows)[: max(1, round(n_rows * len(rows) / len(part)))])
-    index = np.sort(np.concatenate(kept))
-    return Part(take_rows(part.X, index), part.y[index])
-
-
-def with_test_rows(splits: Splits, n_rows: int, seed: int) -> Splits:
-    """Return the splits with at most so many test rows."""
-    return splits if splits.test is None else replace(splits, test=at_most(splits.test, n_rows, seed))
+    return make_splits(part.X, part.y, test=1 - n_rows / len(part), seed=seed).train

@@ -91,8 +91,6 @@ def get(
 
     Example: worstclass datasets get fashion-mnist
     """
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
-
     from worstclass.data.files import get_dataset
     from worstclass.data.registry import named_dataset
 
@@ -101,8 +99,7 @@ def get(
         say(f"{name} needs no files: it is drawn, or comes with scikit-learn")
         return
     say(f"licence: {dataset.licence}")
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with bars(quiet, *columns) as show:
+    with bars(quiet) as show:
         paths = get_dataset(dataset, root, mirror=mirror, progress=show)
     for path in paths:
         say(str(path))

@@ -16,13 +16,13 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
     from worstclass.cli.model import floors_of, open_with_rows
     from worstclass.metrics import class_report
 
-    opened = open_with_rows(model, data, ("test", "all"))
-    asked, X, y = opened.model, opened.X, opened.y
+    asked, rows = open_with_rows(model, data, ("test", "all"))
+    X, y = rows.part.X, rows.part.y
     if hasattr(asked, "risk_report"):
         report = asked.risk_report(X, y)
     else:
         report = class_report(y, asked.predict(X), asked.classes_, theta=floors_of(asked))
     if data.json:
-        say_json({**report.to_dict(), "rows": len(y), "available": opened.rows.available})
+        say_json({**report.to_dict(), "rows": len(y), "available": rows.available})
     else:
-        say(f"{opened.rows}\n{report}")
+        say(f"{rows}\n{report}")

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from worstclass.cli.data import Rows, draw_rows, load_parts
 from worstclass.cli.learners import network_factory
 from worstclass.cli.options import DataOptions, HeldOutOptions
-from worstclass.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from worstclass.data.splits import Splits
+    from worstclass.metrics import ClassReport
 
 #: parts of a data set that a certificate may rest on, the best first
 HELD_OUT = ("cal", "test", "all")
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A model with rows it can be asked about: columns in its order, labels among its classes."""
-
-    model: Any
-    rows: Rows
-    X: Any
-    y: npt.NDArray[Any]
 
 
 def open_model(folder: Path, network: str | None) -> Any:
@@ -37,21 +27,34 @@ def open_model(folder: Path, network: str | None) -> Any:
     return load_model(folder, module=None if network is None else network_factory(network), keep_in_memory=False)
 
 
-def open_with_rows(folder: Path, data: HeldOutOptions, wanted: Sequence[str]) -> Opened:
+def open_with_rows(folder: Path, data: HeldOutOptions, wanted: Sequence[str]) -> tuple[Any, Rows]:
     """Read a model and the rows of the first wanted part of DATA."""
     model = open_model(folder, data.network)
     parts = load_parts(data, model.classes_, data.seed)
-    return with_rows(model, draw_rows(parts, wanted, data.data, data.max_rows, data.seed))
+    return model, rows_for(model, draw_rows(parts, wanted, data.data, data.max_rows, data.seed))
 
 
-def with_rows(model: Any, rows: Rows) -> Opened:
+def rows_for(model: Any, rows: Rows) -> Rows:
     """Bring columns into the model's order, and check that every label is a class of the model."""
     from worstclass.data.chunks import columns_by_name
     from worstclass.data.labels import known_labels
+    from worstclass.data.splits import Part
 
     labels = known_labels(rows.part.X, rows.part.y, model.classes_, "the target column")
     X = columns_by_name(rows.part.X, getattr(model, "feature_names_in_", None))
-    return Opened(model, rows, X, model.classes_[labels.index])
+    return replace(rows, part=Part(X, model.classes_[labels.index]))
+
+
+def class_reports(model: Any, splits: Splits) -> dict[str, ClassReport]:
+    """Count the errors on every part that the model did not count itself."""
+    from worstclass.metrics import class_report
+
+    parts = {"training": splits.train, "validation": splits.val, "test": splits.test}
+    return {
+        name: class_report(part.y, model.predict(part.X), labels=model.classes_, theta=floors_of(model))
+        for name, part in parts.items()
+        if part is not None and getattr(model, f"{name}_report_", None) is None
+    }
 
 
 def floors_of(model: Any) -> Any:
@@ -63,13 +66,6 @@ def floors_of(model: Any) -> Any:
 def exit_code(verdict: str | None) -> int:
     """Return 0 for a certificate that is proven, 1 for one that is not, and 2 where it cannot be judged."""
     return {"proven": 0, "not proven": 1}.get(verdict or "", 2)
-
-
-def require_folder(folder: Path) -> None:
-    """Refuse a file where a folder is to be written, before any work is done."""
-    if folder.exists() and not folder.is_dir():
-        allowed = "a folder, or a path where there is nothing"
-        raise ParameterError("--out", "the command", allowed=allowed, got=str(folder))
 
 
 def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:

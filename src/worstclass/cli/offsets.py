@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from worstclass.cli.console import say, warn
-from worstclass.cli.options import AllowEqualRows, ModelFolder, OwnNetwork, Seed, SplitOptions, Theta
+from worstclass.cli.options import AllowEqualRows, ModelFolder, OutFolder, OwnNetwork, Seed, SplitOptions, Theta
 
 if TYPE_CHECKING:
     from worstclass.cli.data import Rows
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 #: scores, as the library calls them
 SCORES = {"auto": "auto", "mean": "mean-proba", "vote": "proba"}
 
-Out = Annotated[Path, typer.Option(help="Folder for the model with offsets; may be MODEL itself.", show_default=False)]
 Scores = Annotated[
     Literal["auto", "mean", "vote"],
     typer.Option(help="Add offsets to the members' mean probabilities, or to the shares of their votes."),
@@ -26,7 +24,7 @@ Scores = Annotated[
 def offsets(
     model: ModelFolder,
     data: SplitOptions,
-    out: Out,
+    out: OutFolder,
     scores: Scores = "auto",
     theta: Theta = None,
     network: OwnNetwork = None,
@@ -44,28 +42,27 @@ def offsets(
     Example: worstclass offsets model validation.csv --target diagnosis --out model
     """
     from worstclass.cli.data import floors_by_class
-    from worstclass.cli.model import described, made_by, open_model, require_folder, with_rows, write_model
+    from worstclass.cli.model import described, made_by, open_model, rows_for, write_model
     from worstclass.experiments.run import offsets_record
     from worstclass.wrappers.offsets import WorstClassOffsets
 
-    require_folder(out)
     asked = open_model(model, network)
     abstained = hasattr(asked, "abstain_label_")
     while hasattr(asked, "abstain_label_") or hasattr(asked, "offsets_"):  # what is around the classifier is replaced
         asked = asked.estimator_
-    opened = with_rows(asked, _rows(data, asked, seed))
+    rows = rows_for(asked, _rows(data, asked, seed))
     floors = floors_by_class(theta, asked.classes_) if theta else None
     options: dict[str, Any] = {"scores": SCORES[scores], "allow_equal_rows": allow_equal_rows}
-    tuned = WorstClassOffsets(asked, floors, cv="prefit", **options).fit(opened.X, opened.y)
+    tuned = WorstClassOffsets(asked, floors, cv="prefit", **options).fit(rows.part.X, rows.part.y)
     settings: dict[str, Any] = {"scores": scores, "theta": theta or None, "allow_equal_rows": allow_equal_rows}
     settings |= {"val_share": data.val_share, "test_share": data.test_share}
-    made = made_by(described(data, opened.rows), seed, **settings)
+    made = made_by(described(data, rows), seed, **settings)
     place = write_model(tuned, out, {"tuning.json": {"model": model.name, **made, **offsets_record(tuned)}})
     if abstained:
         warn("the model abstained. Its certificate does not hold for the new answers; run worstclass abstain again")
     before, after = tuned.validation_report_before_, tuned.validation_report_
     pairs = zip(tuned.classes_.tolist(), tuned.offsets_.tolist(), strict=True)
-    say(f"{opened.rows}, without offsets (by {tuned.scores_})\n{before}\n\nwith offsets\n{after}\n")
+    say(f"{rows}, without offsets (by {tuned.scores_})\n{before}\n\nwith offsets\n{after}\n")
     say(f"offsets on {tuned.scores_}: {', '.join(f'{label} {offset:+.3f}' for label, offset in pairs)}")
     say(
         f"worst class {before.worst_error:.1%} -> {after.worst_error:.1%}, all rows {before.plain_error:.1%} -> "

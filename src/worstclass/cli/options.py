@@ -25,11 +25,13 @@ OwnNetwork = Annotated[
         help="package.module:build or path/to/net.py:build, if the model was trained with your own network.",
     ),
 ]
+OutFolder = Annotated[
+    Path, typer.Option(help="Folder for the model and its results.", file_okay=False, show_default=False)
+]
 Theta = Annotated[
     list[str] | None, typer.Option(help="Accuracy floor: 0.8, or class=0.95 (repeatable; 'others' for the rest).")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
-MaxTestRows = Annotated[int, typer.Option(help="Maximum number of test rows.", min=1)]
 Delta = Annotated[float, typer.Option(help="Probability that the certificate is wrong.")]
 AllowEqualRows = Annotated[
     bool, typer.Option("--allow-equal-rows", help="Accept rows that equal training rows by coincidence.")
@@ -78,6 +80,7 @@ class SplitOptions(DataOptions):
         float | None, typer.Option(help="Share of the rows held out for validation, where the data has no such part.")
     ] = None
     test_share: Annotated[float, typer.Option(help="Share of the rows of a file held out for testing.")] = 0.2
+    max_test_rows: Annotated[int, typer.Option(help="Maximum number of test rows.", min=1)] = 10_000
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from worstclass.cli.console import bars, say
 from worstclass.cli.options import ModelFolder, OwnNetwork, Quiet
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 File = Annotated[
     Path, typer.Argument(help="CSV, Parquet or npz file, or image folder; no labels needed.", show_default=False)
@@ -44,16 +48,18 @@ def predict(
     """
     from worstclass.cli.model import open_model
     from worstclass.data.chunks import RowFormat, iter_chunks
-    from worstclass.report.answers import Answers, open_writer
+    from worstclass.report.answers import Answers, write_answers
 
     answers = Answers(open_model(model, network), id_ or [], on_bad)
     rows = RowFormat.of(answers.model)
     chunks = iter_chunks(file, rows, ids=id_ or [], chunk_rows=chunk_rows, image_size=image_size)
-    with open_writer(out, answers.model.classes_, file) as write, bars(quiet or not os.isatty(2)) as show:
-        for chunk in chunks:
-            frame = answers.of(chunk)
-            if not answers.refused:
-                write(frame)
-            show("predicting", chunk.done, 1.0)
+
+    def frames() -> Iterator[pd.DataFrame]:
+        with bars(quiet or not os.isatty(2)) as show:
+            for chunk in chunks:
+                yield answers.of(chunk)
+                show("predicting", chunk.done, 1.0)
         answers.require_rows(file)
+
+    write_answers(frames(), out, answers.model.classes_, file)
     say(f"{answers}: {out}")

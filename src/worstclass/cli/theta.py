@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,17 +12,13 @@ from worstclass.cli.options import (
     BoosterOptions,
     Budget,
     Jobs,
-    MaxTestRows,
+    OutFolder,
     Quiet,
     Seed,
     SelectOn,
     SplitOptions,
 )
 
-#: share of the rows held out for validation where none is given
-VAL_SHARE = 0.2
-
-Out = Annotated[Path, typer.Option(help="Folder for the chosen model and theta.json.", show_default=False)]
 Way = Annotated[
     Literal["grid", "baseline", "goal", "best"],
     typer.Option(
@@ -39,7 +34,7 @@ Resolution = Annotated[float | None, typer.Option(help="Step between floors (goa
 
 def theta(
     data: SplitOptions,
-    out: Out,
+    out: OutFolder,
     *,
     way: Way = "grid",
     candidates: Candidates = None,
@@ -50,7 +45,6 @@ def theta(
     booster: BoosterOptions,
     budget: Budget = None,
     jobs: Jobs = None,
-    max_test_rows: MaxTestRows = 10_000,
     seed: Seed = 0,
     allow_equal_rows: AllowEqualRows = False,
     quiet: Quiet = False,
@@ -63,19 +57,17 @@ def theta(
 
     Example: worstclass theta train.csv --target diagnosis --out model
     """
-    from worstclass.cli.data import floors_by_class, is_named, load_splits, read_rows, with_test_rows
+    from worstclass.cli.data import VAL_SHARE, floors_by_class, is_named, load_splits, read_rows
     from worstclass.cli.learners import build_estimator, default_method
-    from worstclass.cli.model import described, made_by, require_folder, write_model
+    from worstclass.cli.model import class_reports, described, made_by, write_model
     from worstclass.exceptions import SelectionInterrupted
     from worstclass.experiments.plan import Budget as Limits
-    from worstclass.metrics import class_report
     from worstclass.selection import select_theta
 
-    require_folder(out)
-    thetas = None if candidates is None else _numbers(candidates)
+    thetas = None if candidates is None else [_number_or_name(text) for text in candidates.split(",")]
     share = VAL_SHARE if data.val_share is None else data.val_share
     source = None if is_named(data.data) else read_rows(data)
-    splits = with_test_rows(load_splits(data, seed, val_share=share, source=source), max_test_rows, seed)
+    splits = load_splits(data, seed, val_share=share, source=source)
     floors = floors_by_class(goal, splits.train.y, "--goal") if goal else None
     limits = None if budget is None else Limits.parse(budget)
     name = default_method(data.data, splits.train.X, booster.network)
@@ -110,10 +102,8 @@ def theta(
         )
     except SelectionInterrupted as interrupt:
         selection = interrupt.selection
-    chosen, tested = selection.booster, None
-    if splits.test is not None:
-        answers = chosen.predict(splits.test.X)
-        tested = class_report(splits.test.y, answers, labels=chosen.classes_, theta=chosen.theta)
+    chosen = selection.booster
+    tested = class_reports(chosen, splits).get("test")
     settings = {**booster.booster(), **booster.learner(), "select_on": select_on, "resolution": resolution}
     settings |= {"network": booster.network, "budget": budget, "val_share": share, "test_share": data.test_share}
     record = {
@@ -132,17 +122,7 @@ def theta(
     return 0 if selection.met else 1
 
 
-def _numbers(text: str) -> list[float]:
-    from worstclass.exceptions import ParameterError
-
-    try:
-        return [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        allowed = "numbers in [0, 1) with commas between them"
-        raise ParameterError("--candidates", "theta", allowed=allowed, got=text) from None
-
-
-def _number_or_name(text: str) -> float | str:
+def _number_or_name(text: str) -> Any:
     try:
         return float(text)
     except ValueError:

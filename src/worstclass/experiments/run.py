@@ -78,7 +78,6 @@ class RunResult(pydantic.BaseModel):
     data, settings, seed : what it was fitted with.
     provenance, seconds, epochs : what made it, and what it cost; epochs is None for a model that makes none.
     training, validation, test : class reports by part; None if there is none.
-    test_rows : test rows used, and available.
     boosting : what boosting did; None for another model.
     offsets : ``scores``, ``offsets`` by class, ``floors_met``, and class reports on the rows that chose the offsets,
         without (``before``) and with them (``after``); None without offsets.
@@ -97,7 +96,6 @@ class RunResult(pydantic.BaseModel):
     training: Report | None = None
     validation: Report | None = None
     test: Report | None = None
-    test_rows: dict[str, int] | None = None
     boosting: BoostingResult | None = None
     offsets: dict[str, Any] | None = None
     abstaining: dict[str, Any] | None = None
@@ -123,7 +121,7 @@ class RunResult(pydantic.BaseModel):
         method : name of the method, if it was built by one.
         training, validation : reports; by default the model's own, if it has them.
         facts : the other attributes that the model does not know: ``data``, ``settings``, ``seed`` and ``seconds``, and
-            if there are test rows ``test`` and ``test_rows``.
+            ``test`` if there are test rows.
         """
         layers = layers_of(model)
         parts: dict[str, Any] = {}

@@ -69,8 +69,6 @@ def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
     for part in reversed(PARTS):
         if (values := getattr(result, part)) is not None:
             lines += [f"## {PARTS[part].capitalize()}", "", "```", str(ClassReport.from_dict(values)), "```", ""]
-    if (rows := result.test_rows) is not None:
-        lines += [f"{rows['used']:,} of {rows['available']:,} test rows were counted; training never saw them.", ""]
     if result.offsets is not None:
         lines += ["## Decision offsets", "", *_offsets(result.offsets), ""]
     if result.abstaining is not None:

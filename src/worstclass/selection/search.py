@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 
@@ -99,9 +98,8 @@ class Search:
         n_workers = min(effective_n_jobs(self.n_jobs), len(thetas))
         if getattr(get_active_backend()[0], "supports_sharedmem", False):
             n_workers = 1  # threads would share the global generators, from which torch and scikit-learn draw
-        n_threads = None if n_workers == 1 else max(1, cpu_count() // n_workers)
         run = Parallel(n_workers, return_as="generator")
-        for fit in run(delayed(_fit)(self._at(theta), self.data, self.floors_first, n_threads) for theta in thetas):
+        for fit in run(delayed(_fit)(self._at(theta), self.data, self.floors_first) for theta in thetas):
             fit.booster.callbacks, fit.booster.on_unmet_edge = self.booster.callbacks, self.booster.on_unmet_edge
             if fit.record.rounds or fit.record.status == "failed":
                 self.records.append(fit.record)
@@ -120,10 +118,8 @@ class Search:
         return same
 
 
-def _fit(booster: WorstClassBooster, data: Data, floors_first: bool, n_threads: int | None) -> Fit:
+def _fit(booster: WorstClassBooster, data: Data, floors_first: bool) -> Fit:
     """Fit a booster, in this process or in a worker; a fit that fails or is interrupted is returned, too."""
-    if n_threads is not None and "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(n_threads)  # of this worker
     started, status, why = time.perf_counter(), "", ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WorstClassWarning)  # the record says what was missed
