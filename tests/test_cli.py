@@ -232,7 +232,7 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         ),
         (
             ["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--out", "iris.csv"],
-            "Directory 'iris.csv' is a file",
+            "Invalid value for '--out'",
         ),
         (["evaluate", "nowhere", "iris.csv", "--target", "species"], "not a model folder"),
         (["fti"], "fit"),

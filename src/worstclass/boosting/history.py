@@ -1,4 +1,4 @@
-"""One frozen record a round, and one for a round that could not reach its edge."""
+"""One frozen record per round, and one for a round that could not reach its edge."""
 
 from __future__ import annotations
 

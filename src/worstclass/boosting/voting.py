@@ -83,7 +83,7 @@ class MajorityVote(LearnerClassifier):
         for member in self._voters:
             given = member.probabilities(inputs)
             if given.shape != shape:
-                raise DataError(f"Members must give one probability a class, shape {shape}. Got shape {given.shape}.")
+                raise DataError(f"Members must give one probability per class, shape {shape}. Got shape {given.shape}.")
             total += given
         return total / len(self._voters)
 

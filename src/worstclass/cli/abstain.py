@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from worstclass.cli.console import say, say_json
+from worstclass.cli.console import MissingOption, say, say_json
 from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, OutFolder, numbers_by_class
 
 #: margins, as the library calls them
 MARGINS = {"auto": "auto", "mean": "mean-proba", "own": "own"}
 
 Risk = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         help="Risk limit of the answered rows: 0.1, or class=0.02 (repeatable; 1 for no limit).", show_default=False
     ),
@@ -30,7 +30,7 @@ def abstain(
     model: ModelFolder,
     data: HeldOutOptions,
     out: OutFolder,
-    risk: Risk,
+    risk: Risk = None,
     delta: Delta = 0.05,
     margin: Margin = "auto",
     proving: Proving = 0.8,
@@ -59,6 +59,8 @@ def abstain(
     from worstclass.exceptions import UnmetBoundWarning
     from worstclass.wrappers.abstention import AbstainingClassifier
 
+    if not risk:
+        raise MissingOption("--risk", "Give the risk limit, for example --risk 0.1.")
     inside, rows = open_with_rows(model, data, HELD_OUT)
     if hasattr(inside, "abstain_label_"):  # its rule is replaced, on rows that neither chose nor proved it
         inside.estimator_.seen_rows_ = inside.seen_rows_

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worstclass.cli.console import say
-from worstclass.cli.options import Budget, Jobs, NetworkOptions, Quiet, SelectOn, SplitOptions, Theta
+from worstclass.cli.options import Budget, Jobs, NetworkOptions, Quiet, SelectOn, Theta, TrainingOptions
 
 if TYPE_CHECKING:
     from worstclass.experiments.cells import CellEvent
@@ -25,7 +25,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run again what the
 
 
 def compare(
-    data: SplitOptions,
+    data: TrainingOptions,
     *,
     out: Out = None,
     methods: Methods = "all",
@@ -114,7 +114,7 @@ def compare(
     return 1 if comparison.failures else 0
 
 
-def _file_settings(data: SplitOptions) -> dict[str, Any]:
+def _file_settings(data: TrainingOptions) -> dict[str, Any]:
     """Return what fixes the rows of a file besides the seed; a file is known by its contents, not by its name."""
     from worstclass.cli.data import VAL_SHARE, is_named
     from worstclass.experiments.plan import contents_hash

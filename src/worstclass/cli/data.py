@@ -88,14 +88,17 @@ def load_splits(options: SplitOptions, seed: int, *, val_share: float = 0.0, sou
     """Load a named data set as it is split, or split the rows of a file.
 
     The labels of a named data set are the names of its classes. ``val_share`` is used if the user gave none, and
-    ``source`` if the file is read already. At most ``max_test_rows`` test rows are kept.
+    ``source`` if the file is read already. At most ``max_test_rows`` test rows are kept, where there is such an option.
     """
     if is_named(options.data):
         splits = _load_named(options, seed).with_names()
     else:
         share = val_share if options.val_share is None else options.val_share
         splits = (source or read_rows(options)).splits(val=share, test=options.test_share, seed=seed)
-    return splits if splits.test is None else replace(splits, test=at_most(splits.test, options.max_test_rows, seed))
+    limit = getattr(options, "max_test_rows", None)
+    if splits.test is None or limit is None:
+        return splits
+    return replace(splits, test=at_most(splits.test, limit, seed))
 
 
 def load_parts(options: DataOptions, classes: npt.NDArray[Any], seed: int) -> dict[str, Part]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worstclass.cli.console import ConflictingOptions, console, say, warn
-from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, SplitOptions, Theta
+from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
@@ -26,7 +26,7 @@ Seconds = Annotated[float | None, typer.Option(help="Maximum training time.", mi
 
 
 def fit(
-    data: SplitOptions,
+    data: TrainingOptions,
     out: OutFolder,
     *,
     method: MethodName = None,

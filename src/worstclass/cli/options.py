@@ -17,7 +17,7 @@ import typer
 
 from worstclass.exceptions import ParameterError
 
-ModelFolder = Annotated[Path, typer.Argument(help="Folder of a model.", show_default=False)]
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model.", show_default=False)]
 OwnNetwork = Annotated[
     str | None,
     typer.Option(
@@ -50,6 +50,7 @@ class DataOptions:
     data: Annotated[
         str,
         typer.Argument(
+            metavar="DATA",
             help="Name of a data set (see: worstclass datasets), or path of a table, npz file or image folder.",
             show_default=False,
         ),
@@ -58,7 +59,7 @@ class DataOptions:
     root: Annotated[
         Path | None, typer.Option(help="Folder with the files of named data sets (default: WORSTCLASS_DATA).")
     ] = None
-    image_size: Annotated[int | None, typer.Option(help="Resize images to this many pixels a side.", min=1)] = None
+    image_size: Annotated[int | None, typer.Option(help="Resize images to this many pixels per side.", min=1)] = None
     skip_corrupt: Annotated[bool, typer.Option("--skip-corrupt", help="Leave out images that cannot be read.")] = False
 
 
@@ -80,6 +81,12 @@ class SplitOptions(DataOptions):
         float | None, typer.Option(help="Share of the rows held out for validation, where the data has no such part.")
     ] = None
     test_share: Annotated[float, typer.Option(help="Share of the rows of a file held out for testing.")] = 0.2
+
+
+@dataclass(frozen=True)
+class TrainingOptions(SplitOptions):
+    """Rows that train, choose and test."""
+
     max_test_rows: Annotated[int, typer.Option(help="Maximum number of test rows.", min=1)] = 10_000
 
 

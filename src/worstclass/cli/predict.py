@@ -25,7 +25,7 @@ OnBad = Annotated[
     typer.Option(help="Rows that the model cannot take: refuse the file, skip them, or abstain."),
 ]
 ChunkRows = Annotated[int | None, typer.Option(help="Rows in memory at a time.", min=1)]
-ImageSize = Annotated[int | None, typer.Option(help="Resize images to this many pixels a side.", min=1)]
+ImageSize = Annotated[int | None, typer.Option(help="Resize images to this many pixels per side.", min=1)]
 
 
 def predict(

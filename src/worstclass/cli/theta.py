@@ -16,7 +16,7 @@ from worstclass.cli.options import (
     Quiet,
     Seed,
     SelectOn,
-    SplitOptions,
+    TrainingOptions,
 )
 
 Way = Annotated[
@@ -33,7 +33,7 @@ Resolution = Annotated[float | None, typer.Option(help="Step between floors (goa
 
 
 def theta(
-    data: SplitOptions,
+    data: TrainingOptions,
     out: OutFolder,
     *,
     way: Way = "grid",

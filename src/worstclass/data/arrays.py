@@ -132,10 +132,10 @@ def require_numbers(X: npt.NDArray[Any], where: str) -> None:
 
 
 def label_array(values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
-    """Return one label a row: numbers as they are, text as plain strings."""
+    """Return one label per row: numbers as they are, text as plain strings."""
     labels = np.array(values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values)
     if labels.ndim != 1:
-        raise DatasetError(f"{where} must be one label a row, shape (n,). Got shape {labels.shape}.")
+        raise DatasetError(f"{where} must be one label per row, shape (n,). Got shape {labels.shape}.")
     if labels.dtype.kind == "S":
         labels = np.char.decode(labels, "utf-8")
     if labels.dtype.kind == "U":

@@ -119,7 +119,7 @@ def as_labels(values: npt.ArrayLike, n_classes: int, *, n_images: int, where: st
         labels = labels[:, 0]
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise DatasetError(
-            f"{where}: the labels must be one whole number a row. Got shape {labels.shape}, type {labels.dtype}."
+            f"{where}: the labels must be one whole number per row. Got shape {labels.shape}, type {labels.dtype}."
         )
     if len(labels) != n_images:
         raise DatasetError(f"{where}: there are {n_images:,} images and {len(labels):,} labels.")

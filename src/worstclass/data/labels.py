@@ -62,7 +62,7 @@ def known_labels(X: Any, y: Any, classes: npt.NDArray[Any], name: str = "y_val")
 
 
 def label_column(answers: Any) -> npt.NDArray[Any]:
-    """Return the answers of a classifier, one a row; some give them as a matrix of one column."""
+    """Return the answers of a classifier, one per row; some give them as a matrix of one column."""
     column = np.asarray(answers)
     return column.ravel() if column.ndim == 2 and column.shape[1] == 1 else column
 

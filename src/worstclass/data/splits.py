@@ -126,7 +126,7 @@ def make_splits(
     check_shares(shares, "make_splits")
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) == 0:
-        raise DataError(f"y must be one label a row, shape (n,), of at least one row. Got shape {labels.shape}.")
+        raise DataError(f"y must be one label per row, shape (n,), of at least one row. Got shape {labels.shape}.")
     if any(label is None or label != label for label in labels.tolist()):
         raise DataError("y must have a label for every row. Got None or NaN among them; leave those rows out.")
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)

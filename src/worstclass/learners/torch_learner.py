@@ -58,7 +58,7 @@ class TorchLearner(WeakLearner):
     module_options : further keyword arguments of the network or factory.
     optimizer : ``"adam"``, ``"adamw"``, ``"sgd"`` (momentum 0.9), or a factory called with (parameters, lr=lr).
     loss : a loss's name (``worstclass.losses.list_losses()``), a ``Loss`` with options of its own, or a callable from
-        (logits, class indices) to one loss a row.
+        (logits, class indices) to one loss per row.
     head : the last layer. ``"as-built"``: the network's own; ``"cosine"``: replaced by one whose logits are cosines,
         which the ``"ldam"`` loss is meant for.
     lr : learning rate.

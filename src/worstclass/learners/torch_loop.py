@@ -154,7 +154,7 @@ def train_epochs(
 def _one_a_row(losses: Tensor, n_rows: int) -> Tensor:
     if losses.shape != (n_rows,):
         raise ModuleError(
-            f"The loss must return one value a row, shape {(n_rows,)}, so that rows can be weighted. "
+            f"The loss must return one value per row, shape {(n_rows,)}, so that rows can be weighted. "
             f"Got {tuple(losses.shape)}. Turn its reduction off (reduction='none')."
         )
     return losses

@@ -1,7 +1,7 @@
 """Losses by name.
 
 A ``Loss`` holds options and knows nothing of the data. Bound to the class counts of a training sample it becomes a
-``Criterion``, which returns one loss a row. A new loss is a class in this folder that gives its name:
+``Criterion``, which returns one loss per row. A new loss is a class in this folder that gives its name:
 ``class Focal(Loss, name="focal")``.
 """
 

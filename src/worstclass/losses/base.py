@@ -17,7 +17,7 @@ from torch.nn import functional
 from worstclass._checks import is_number
 from worstclass.exceptions import DataError, ParameterError
 
-#: from logits, shape (n, K), and class indices, shape (n,), to one loss a row, shape (n,)
+#: from logits, shape (n, K), and class indices, shape (n,), to one loss per row, shape (n,)
 RowLossFunction = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -49,7 +49,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
-        """Return one loss a row, shape (n,).
+        """Return one loss per row, shape (n,).
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class PlainLoss(Loss):
-    """A function of the user's own, from (logits, class indices) to one loss a row.
+    """A function of the user's own, from (logits, class indices) to one loss per row.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class PlainLoss(Loss):
     function: RowLossFunction
 
     def __post_init__(self) -> None:
-        require_kind(self, "function", Callable, allowed="a callable from (logits, class indices) to one loss a row")
+        require_kind(self, "function", Callable, allowed="a callable from (logits, class indices) to one loss per row")
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return a criterion that asks the function and keeps no state."""

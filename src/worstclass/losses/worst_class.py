@@ -116,7 +116,7 @@ class ClassDROCriterion(Criterion):
         return self._log_weights.exp()
 
     def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
-        """Update the class weights by this batch, and return one loss a row, shape (n,)."""
+        """Update the class weights by this batch, and return one loss per row, shape (n,)."""
         losses = row_cross_entropy(logits, target)
         means, n_rows = class_means(losses.detach(), target, len(self._log_weights))
         self._log_weights = (self._log_weights + self._step * means.to(self._log_weights)).log_softmax(0)

@@ -12,7 +12,7 @@ from torch import nn
 from worstclass._checks import check_count
 from worstclass.exceptions import ParameterError
 
-#: pixels a side below which the stages of a network have nothing left to look at
+#: pixels per side below which the stages of a network have nothing left to look at
 SMALLEST_SIDE = 8
 
 
@@ -39,7 +39,7 @@ def require_images(network: str, input_shape: tuple[int, ...], smallest: int = S
     raise ParameterError(
         "input_shape",
         f"the network {network!r}",
-        allowed=f"(channels, height, width), at least one channel and {smallest} pixels a side",
+        allowed=f"(channels, height, width), at least one channel and {smallest} pixels per side",
         got=tuple(input_shape),
         hint=_how_to_make_images(input_shape),
     )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from worstclass._checks import check_choice
 from worstclass.networks.plain import require_images, start_convolutions
 
-#: stem of ``resnet18`` -> pixels a side that it needs
+#: stem of ``resnet18`` -> pixels per side that it needs
 STEMS = {"small": 8, "imagenet": 32}
 
 #: (channels in, channels out, stride) -> the way around a block that changes the shape

@@ -163,13 +163,13 @@ def nearest_feasible_floors(fitted: Any, *, resolution: float = 0.01) -> Feasibl
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from worstclass import WorstClassBooster
     >>> X, y = load_iris(return_X_y=True)
-    >>> booster = WorstClassBooster(DecisionTreeClassifier(max_depth=2), theta=0.8, random_state=0)
+    >>> booster = WorstClassBooster(DecisionTreeClassifier(max_depth=2), theta=0.7, gamma=0.1, random_state=0)
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # the floor is missed
     ...     booster = booster.fit(X[:, :1], y)
     >>> nearest = nearest_feasible_floors(booster, resolution=0.05)
-    >>> nearest.blocking, nearest.booster.bound_met_
-    ([1, 2], True)
+    >>> nearest.blocking, nearest.floors, nearest.booster.bound_met_
+    ([1], {0: 0.7, 1: 0.45, 2: 0.7}, True)
     """
     owner, booster = "nearest_feasible_floors", getattr(fitted, "booster", fitted)
     if not isinstance(booster, WorstClassBooster) or not hasattr(booster, "estimators_"):

@@ -164,7 +164,7 @@ class Writer:
         return {"$array": name}
 
     def _members(self, members: Sequence[Any]) -> Any:
-        """Write one file a member; one member is in memory at a time."""
+        """Write one file per member; one member is in memory at a time."""
         suffix = "safetensors" if isinstance(members[0].state, dict) else "skops"
         for number, member in enumerate(members, start=1):
             file = numbered(self.folder, "members", number, f".{suffix}")

@@ -6,7 +6,7 @@
     DIR/history.json         the record of every round or epoch, where there is one
     DIR/arrays.safetensors   large arrays, such as fingerprints of the rows that the model has seen
     DIR/objects/NNNN.skops   scikit-learn estimators that are part of the state or of the parameters
-    DIR/members/NNNN.*       one file a member: .safetensors for torch, .skops for scikit-learn
+    DIR/members/NNNN.*       one file per member: .safetensors for torch, .skops for scikit-learn
     DIR/model.skops          the model itself, where it is a scikit-learn classifier
     DIR/inner/, parts/NNNN/  the classifier that a wrapper is around, and other fitted parts, as such folders
     DIR/results/             results about this model: reports, certificates, figures

@@ -91,7 +91,7 @@ SHEETS = {
     for sheet in (
         NamedDataset(
             "artificial-balanced",
-            "five overlapping squares in the plane, 100 rows a class",
+            "five overlapping squares in the plane, 100 rows per class",
             5,
             artificial_balanced,
             {"booster": {"theta": 0.75, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
