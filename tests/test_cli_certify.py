@@ -88,7 +88,7 @@ def test_a_class_without_rows_is_not_proven(certify, folder):
 
 
 def test_delta_moves_the_verdict(certify):
-    # 10 rows a class without an error: 0.8^10 = 0.107
+    # 10 rows per class without an error: 0.8^10 = 0.107
     assert certify("few.csv", "--require", "0.8", "--delta", "0.05")[0] == 2
     code, shown = certify("few.csv", "--require", "0.8", "--delta", "0.4")
     assert code == 0

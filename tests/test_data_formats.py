@@ -77,9 +77,9 @@ def test_labels_out_of_range_and_row_counts_that_differ_are_refused():
         as_labels(np.array([0, 1], np.uint8), 26, n_images=2, where="f", first=1)
     with pytest.raises(DatasetError, match="f: there are 3 images and 2 labels"):
         as_labels([0, 1], 10, n_images=3, where="f")
-    with pytest.raises(DatasetError, match="one whole number a row"):
+    with pytest.raises(DatasetError, match="one whole number per row"):
         as_labels([[0, 1], [1, 0]], 2, n_images=2, where="f")
-    with pytest.raises(DatasetError, match="one whole number a row"):
+    with pytest.raises(DatasetError, match="one whole number per row"):
         as_labels([0.5], 2, n_images=1, where="f")
 
 

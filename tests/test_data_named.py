@@ -299,7 +299,7 @@ def test_medmnist_comes_in_larger_sizes(root):
         ({"test_images": None, "test_labels": None}, "has no array 'test_images'"),
         ({"train_labels": np.full((40, 1), 9, np.uint8)}, r"labels must be in 0..4. Got 9 in row 1"),
         ({"train_labels": np.zeros((39, 1), np.uint8)}, "there are 40 images and 39 labels"),
-        ({"train_labels": np.zeros((40, 14), np.uint8)}, "one whole number a row"),
+        ({"train_labels": np.zeros((40, 14), np.uint8)}, "one whole number per row"),
         ({"train_images": np.zeros((40, 28, 28), np.uint8)}, r"unsigned bytes of 28 x 28 pixels and 3 channel"),
         ({"train_images": np.zeros((40, 28, 28, 3))}, "must be unsigned bytes"),
         ({"train_images": np.array([{}] * 40, dtype=object)}, "arrays of objects are refused"),

@@ -245,7 +245,7 @@ MALFORMED = [
     ({"X": X, "y": Y, "x_train": X, "y_train": Y}, "both in splits and apart"),
     ({"X": X, "x": X, "y": Y}, "two arrays for the same: 'X' and 'x'"),
     ({"X": X, "y": Y[:9]}, "X has 10 rows, and y 9"),
-    ({"X": X, "y": np.eye(10)}, r"must be one label a row, shape \(n,\). Got shape \(10, 10\)"),
+    ({"X": X, "y": np.eye(10)}, r"must be one label per row, shape \(n,\). Got shape \(10, 10\)"),
     ({"X": X, "y": np.array([0.0, np.nan] * 5)}, "must have a label for every row. Got nan"),
     ({"X": X, "y": np.array([1j] * 10)}, "must hold numbers or text"),
     ({"X": np.array(["a"] * 10)[:, None], "y": Y}, "must be rows of numbers"),

@@ -167,7 +167,7 @@ class TestRefusals:
         X, y = blobs
         booster = of_sklearn(LogisticRegression(), X, y)
         booster.estimators_[1].estimator.fit(X[y != "c"], np.searchsorted(["a", "b"], y[y != "c"]))
-        with pytest.raises(DataError, match=r"one probability a class, shape \(90, 3\). Got shape \(90, 2\)"):
+        with pytest.raises(DataError, match=r"one probability per class, shape \(90, 3\). Got shape \(90, 2\)"):
             booster.mean_proba(X)
 
 

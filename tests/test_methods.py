@@ -229,7 +229,7 @@ def test_half_dnn_is_one_network_that_meets_every_floor():
 
 
 def test_half_dnn_stops_only_strictly_below_the_bound():
-    # the bound is an error BELOW 1 - theta = 25%: of 100 rows a class at most 24 may be wrong
+    # the bound is an error BELOW 1 - theta = 25%: of 100 rows per class at most 24 may be wrong
     squares = load_dataset("artificial-balanced", seed=0, n_test=10)
     model = quietly(build_method("0.5-dnn", theta=0.75, learner={"lr": 0.01}, random_state=0), *squares_of(squares))
     assert model.bound_met_

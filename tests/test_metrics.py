@@ -211,7 +211,7 @@ def test_lengths_that_differ_are_refused_with_both_named():
 
 @pytest.mark.parametrize(("y_true", "y_pred", "name"), [([[0], [1]], [0, 1], "y_true"), ([0, 1], [[0, 1]], "y_pred")])
 def test_two_dimensional_labels_are_refused_with_the_argument_named(y_true, y_pred, name):
-    with pytest.raises(DataError, match=rf"{name} must be one label a row.*shape \(\d, \d\)"):
+    with pytest.raises(DataError, match=rf"{name} must be one label per row.*shape \(\d, \d\)"):
         class_counts(y_true, y_pred)
 
 

@@ -290,12 +290,12 @@ def test_rows_that_are_not_images_or_too_small_are_refused(name, shape, hint):
         build(name, shape)
     text = str(error.value)
     assert f"'input_shape' parameter of the network '{name}' must be (channels, height, width)" in text
-    assert "at least one channel and 8 pixels a side" in text
+    assert "at least one channel and 8 pixels per side" in text
     assert f"Got {shape} instead." in text
 
 
 def test_the_imagenet_stem_needs_larger_images():
-    with pytest.raises(ParameterError, match="32 pixels a side"):
+    with pytest.raises(ParameterError, match="32 pixels per side"):
         build("resnet18", (3, 28, 28), stem="imagenet")
 
 
