@@ -215,7 +215,7 @@ def test_of_rules_that_look_alike_the_freest_counts():
 
 
 def test_the_whole_procedure_by_hand():
-    # choosing: margins 3, 2, 1 right, 0 wrong in both classes. Free of errors down to the threshold 0: 3 rows per class;
+    # choosing: margins 3, 2, 1 right, 0 wrong in both classes. Free of errors down to the threshold 0: 3 rows a class;
     # three quarters of them is 3, so the tests begin there. Proving: at 0 six of each are right; at -inf 2 are wrong.
     choosing = judged(*((k, k, m) for k in (0, 1) for m in (3, 2, 1)), (0, 1, 0), (1, 0, 0))
     proving = judged(*((k, k, 2) for k in (0, 1) for _ in range(6)), (0, 1, 0), (0, 1, -1))
