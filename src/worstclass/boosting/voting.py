@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -149,9 +150,9 @@ class MajorityVote(LearnerClassifier):
             tell=self._tell,
         )
 
+    @abstractmethod
     def _plan(self, labels: Labels) -> FitPlan:
         """Work out rounds, rate and edge."""
-        raise NotImplementedError
 
     def _floors(self, classes: npt.NDArray[Any]) -> Floors | None:
         """Return the floors of the classes; None where there are none."""
