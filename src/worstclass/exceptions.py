@@ -19,6 +19,7 @@
     ├── UnmetEdgeWarning                   boosting ended early, the finished rounds are kept
     ├── UnmetBoundWarning                  the vote misses the training bound
     ├── ReusedRowsWarning                  rows that choose have trained the model, so their errors say little
+    ├── LearnerFailedWarning               a classifier of a portfolio could not be trained and was left out
     └── BudgetSpentWarning                 epochs or time were up; the finished rounds are kept
 
 Messages say which parameter, what is allowed, what came, and what to do.
@@ -142,6 +143,10 @@ class UnmetBoundWarning(WorstClassWarning):
 
 class ReusedRowsWarning(WorstClassWarning):
     """Rows that choose something have trained the model, so that its errors on them say little."""
+
+
+class LearnerFailedWarning(WorstClassWarning):
+    """A classifier of a portfolio could not be trained. It was left out, and the others were kept."""
 
 
 class BudgetSpentWarning(WorstClassWarning):

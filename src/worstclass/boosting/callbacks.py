@@ -39,6 +39,17 @@ class EpochInfo:
     member_errors: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class StepInfo:
+    """What is known after one member of a portfolio was trained; ``seconds_left`` is an estimate."""
+
+    name: str
+    done: int
+    total: int
+    seconds: float
+    seconds_left: float
+
+
 class Callback:
     """Does nothing; override what you want to hear of. Exceptions raised in a callback end the fit."""
 
@@ -50,6 +61,9 @@ class Callback:
 
     def on_round_end(self, booster: WorstClassBooster, record: RoundRecord) -> None:
         """After a round has been finished and its member has joined the vote."""
+
+    def on_step_end(self, estimator: Any, info: StepInfo) -> None:
+        """After ``WorstClassClassifier`` has trained a member of its portfolio."""
 
     def on_fit_end(self, booster: WorstClassBooster) -> None:
         """After the last round; the booster is fitted."""

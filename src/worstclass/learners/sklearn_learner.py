@@ -89,7 +89,7 @@ class SklearnLearner(WeakLearner):
             hint = "Pass resample=True to train it on rows drawn by weight instead."
             raise ParameterError("estimator", "SklearnLearner", allowed=allowed, got=final, hint=hint)
         with isolated_rng(seed):
-            encoder = SklearnEncoder(None if steps is None else _with_seed(clone(steps), seed).fit(X, y))
+            encoder = SklearnEncoder(None if steps is None else with_seed(clone(steps), seed).fit(X, y))
         return SklearnTraining(
             encoder=encoder,
             inputs=encoder.encode(X),
@@ -198,7 +198,7 @@ class SklearnTraining(Training):
         X, y, keywords = sample
         classes = np.arange(self.n_classes)
         return growing_fits(
-            _with_seed(clone(self.estimator), seed),
+            with_seed(clone(self.estimator), seed),
             self.rule,
             fit=lambda estimator: estimator.fit(X, y, **keywords),
             partial_fit=lambda estimator: estimator.partial_fit(X, y, classes=classes, **keywords),
@@ -246,7 +246,7 @@ def _with_grid(steps: Pipeline | None, final: Any) -> Pipeline | None:
     return Pipeline([*before, ("quantile-grid", QuantileGrid(final.max_bins))])
 
 
-def _with_seed(estimator: Any, seed: int) -> Any:
+def with_seed(estimator: Any, seed: int) -> Any:
     """Give every ``random_state`` inside an estimator a seed of its own."""
     names = sorted(name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state"))
     seeds = np.random.SeedSequence(seed).generate_state(max(len(names), 1)) % (2**31)

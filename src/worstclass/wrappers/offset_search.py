@@ -102,6 +102,12 @@ class OffsetProblem:
         gaps[rows, self.target] = -np.inf
         return gaps
 
+    def of_classes(self, present: IntArray) -> OffsetProblem:
+        """Return the problem of those classes that have rows."""
+        quota = None if self.quota is None else self.quota[present]
+        scores = np.ascontiguousarray(self.scores[:, present])
+        return OffsetProblem(scores, np.searchsorted(present, self.target), quota)
+
     def merits(self, right: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return the three parts of the merit for counts of right rows by class, the last dimension."""
         short = np.maximum(self.wanted - right, 0) / np.maximum(self.totals, 1)
@@ -160,11 +166,7 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     zero, present = np.zeros(everyone.n_classes), np.flatnonzero(everyone.totals > 0)
     if len(present) < 2:
         return zero
-    problem = OffsetProblem(
-        np.ascontiguousarray(scores[:, present]),
-        np.searchsorted(present, target),
-        None if quota is None else quota[present],
-    )
+    problem = everyone.of_classes(present)
     found = zero.copy()
     found[present] = _by_counts(problem) if quota is not None else _near_smoothed(problem)
     found[present] -= found[present].mean()
@@ -172,12 +174,46 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     return found * scale if (merit.worst, merit.wrong) < (at_zero.worst, at_zero.wrong) else zero
 
 
+def smoothed_offsets(
+    scores: FloatArray, target: IntArray, quota: IntArray | None = None, start: FloatArray | None = None
+) -> tuple[FloatArray, float]:
+    """Find the offsets that make the *smoothed* worst-class error least.
+
+    Parameters
+    ----------
+    scores, target, quota : as of ``find_offsets``.
+    start : offsets to start from, shape (K,); None for 0.
+
+    Returns
+    -------
+    Offsets with mean 0, shape (K,), 0 for a class without a row; and the smoothed error that they leave (with quotas
+    the smoothed shortfall).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> target = np.repeat([0, 1], 500)
+    >>> scores = np.column_stack([rng.normal(1, 1, 1000), rng.normal(2 * target, 1)])
+    >>> offsets, error = smoothed_offsets(scores, target)
+    >>> offsets.round(1).tolist(), round(error, 2)
+    ([-0.0, 0.0], 0.27)
+    """
+    everyone = OffsetProblem(scores - scores.max(axis=1, keepdims=True), target, quota)
+    present = np.flatnonzero(everyone.totals > 0)
+    offsets = np.zeros(everyone.n_classes)
+    if len(present) < 2:
+        return offsets, 0.0
+    first = None if start is None else start[present]
+    offsets[present], error = least_smoothed(everyone.of_classes(present), first)
+    return offsets, error
+
+
 def _near_smoothed(problem: OffsetProblem) -> FloatArray:
     """Move from the best offsets by counts towards the smoothed optimum, as far as the worst class allows.
 
     It may exceed the smallest worst-class error found by one standard error; with two classes, not at all.
     """
-    smooth = least_smoothed(problem)
+    smooth, _ = least_smoothed(problem)
     best = climb(problem, smooth)
     slack = 0.0 if problem.n_classes == 2 else standard_error(problem, best)
     limit = min(problem.merit(best).worst + slack, problem.merit(np.zeros_like(best)).worst)
@@ -186,7 +222,7 @@ def _near_smoothed(problem: OffsetProblem) -> FloatArray:
 
 def _by_counts(problem: OffsetProblem) -> FloatArray:
     """Find a small largest shortfall, then few wrong rows: line searches from three starts."""
-    smooth, zero = least_smoothed(problem), np.zeros(problem.n_classes)
+    smooth, zero = least_smoothed(problem)[0], np.zeros(problem.n_classes)
     between = towards(problem, smooth, zero, problem.merit(smooth).worst)
     ends = [climb(problem, start) for start in (smooth, between, zero)]
     return min(ends, key=problem.merit)
@@ -215,8 +251,8 @@ def standard_error(problem: OffsetProblem, offsets: FloatArray) -> float:
 # smoothed descent
 
 
-def least_smoothed(problem: OffsetProblem) -> FloatArray:
-    """Minimise the smoothed largest shortfall, starting from zero offsets."""
+def least_smoothed(problem: OffsetProblem, start: FloatArray | None = None) -> tuple[FloatArray, float]:
+    """Minimise the smoothed largest shortfall; return the offsets and the shortfall they leave."""
     spread = spreads(problem)
     unit = float(np.median(spread))  # makes the descent independent of the scale of the scores
     bandwidth = BANDWIDTH * spread * problem.totals ** (-1 / 3)
@@ -226,8 +262,11 @@ def least_smoothed(problem: OffsetProblem) -> FloatArray:
         return value, slope * unit
 
     zero = np.zeros(problem.n_classes)
-    offsets = minimize(objective, zero, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x * unit
-    return np.asarray(offsets - offsets.mean()) if np.isfinite(offsets).all() else zero
+    first = zero if start is None else start / unit
+    found = minimize(objective, first, jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    if not np.isfinite(found.x).all():
+        return zero, objective(zero)[0]
+    return np.asarray(found.x - found.x.mean()) * unit, float(found.fun)
 
 
 def smoothed_worst(problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray) -> tuple[float, FloatArray]:

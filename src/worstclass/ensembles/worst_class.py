@@ -1,0 +1,403 @@
+"""``WorstClassClassifier``: the lowest worst-class error on new rows, without a choice to make."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from worstclass._checks import check_count, check_positive, suggests_options
+from worstclass._state import Stateful
+from worstclass._typing import FloatArray, IntArray
+from worstclass.boosting.callbacks import Callback, StepInfo
+from worstclass.data.encoding import TableEncoder
+from worstclass.data.labels import Labels, known_labels, training_labels
+from worstclass.data.map_style import is_map_dataset
+from worstclass.data.seen_rows import SeenRows
+from worstclass.data.splits import columns_in_order, take_rows
+from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts, log_scores, stratified_folds
+from worstclass.ensembles.portfolio import OWNER, Portfolio, portfolio_for
+from worstclass.ensembles.schedule import Schedule, default_folds
+from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
+from worstclass.floors import Floors
+from worstclass.learners.sklearn_learner import with_seed
+from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
+from worstclass.randomness import SeedTree
+from worstclass.wrappers.scores import has_mean
+
+Split = tuple[IntArray, IntArray]
+
+#: members that are added up, at most; one may be taken several times
+MAX_MEMBERS = 6
+#: a single held-out part is one of so many
+N_PARTS = 5
+#: share of the rows on which the cost of a member is estimated, and their least number
+PROBE_SHARE, LEAST_PROBE = 0.1, 200
+
+
+@dataclass(frozen=True)
+class PortfolioRecord:
+    """What is known of one member of the portfolio.
+
+    Attributes
+    ----------
+    name : of the classifier.
+    weight : its share in the answer; 0 if it was not chosen.
+    worst_error, plain_error : of the held-out rows, with offsets of its own that those rows chose.
+    seconds : that its training took.
+    """
+
+    name: str
+    weight: float
+    worst_error: float
+    plain_error: float
+    seconds: float
+
+
+class Candidate(NamedTuple):
+    """A trained member: its fitted models, one per fold, and its probabilities of the held-out rows."""
+
+    name: str
+    models: list[Any]
+    probability: FloatArray
+    seconds: float
+
+
+@suggests_options
+class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
+    """A classifier with a low worst-class error on new rows; ``fit(X, y)`` is all it needs.
+
+    It trains a small portfolio of classifiers, each on several folds, and keeps their probabilities for the rows that
+    were held out. On those it chooses which members answer together (greedy ensemble selection by a smoothed
+    worst-class error) and the decision offset of each class. The models of all folds of the chosen members stay, and
+    their mean probability plus the offsets answers.
+
+    Parameters
+    ----------
+    learners : ``"auto"``: linear, kernel and tree classifiers for a table, a convolutional network for images. Or a
+        list of scikit-learn classifiers with ``predict_proba``, ``TorchLearner`` objects and boosters, or of
+        (name, classifier) pairs.
+    theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1), one for all classes or
+        a mapping from class to floor: every class to its floor first, then the fewest errors.
+    cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1.
+    time_limit : seconds that ``fit`` may take. It takes fewer folds, then fewer members, and says so in ``notes_``.
+    n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``.
+    random_state : seed of everything random; the global generators are neither read nor changed.
+    callbacks : ``Callback`` objects; ``on_step_end`` is called after every member, with the time left.
+
+    Attributes
+    ----------
+    classes_ : the classes, sorted.
+    cv_report_ : class-wise errors on the held-out rows, no row judged by offsets that it helped to choose: an estimate
+        for new rows, made by single folds where the mean of all folds answers later.
+    portfolio_ : one ``PortfolioRecord`` for each member that was trained, with its weight in the answer.
+    estimators_, weights_ : the fitted models and the weight of each, with sum 1.
+    offsets_ : added to the log-probability of each class, shape (K,), with mean 0.
+    n_folds_ : folds; 1 for a single held-out part, also if it was given as ``X_val``.
+    theta_, floors_met_, shortfall_ : the floors; whether ``cv_report_`` meets them; and for each class that misses its
+        floor how many more held-out rows would have to be right. None without floors.
+    notes_ : what was left out for lack of time, or because it failed.
+    seen_rows_ : fingerprints of the rows seen; ``certify`` refuses them.
+
+    Notes
+    -----
+    Tables may hold numbers, text, categories and missing values; see ``TableEncoder`` for what becomes of them. A
+    sparse matrix of numbers stays sparse. Learners of your own get X as it is.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from worstclass import WorstClassClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = WorstClassClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> float((model.predict(X[1::2]) == y[1::2]).mean()) > 0.95
+    True
+    """
+
+    state_names: ClassVar[tuple[str, ...]] = (
+        "classes_", "n_features_in_", "feature_names_in_", "encoder_", "estimators_", "weights_", "offsets_",
+        "cv_report_", "portfolio_", "n_folds_", "theta_", "floors_met_", "shortfall_", "notes_", "seen_rows_",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        learners: Any = "auto",
+        theta: float | Mapping[Any, float] | None = None,
+        *,
+        cv: int | str = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.learners = learners
+        self.theta = theta
+        self.cv = cv
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Train the portfolio, choose members and offsets on held-out rows, and estimate the error of each class.
+
+        Parameters
+        ----------
+        X : rows: an array, data frame, sparse matrix, images or tensor.
+        y : labels, strings or numbers.
+        X_val, y_val : held-out rows, in place of those that ``cv`` holds out.
+        """
+        self._check_parameters()
+        rows, labels = self._training_rows(X, y)
+        floors = None if self.theta is None else Floors.from_theta(self.theta, labels.classes, owner=OWNER)
+        seeds = SeedTree.from_random_state(self.random_state, owner=OWNER)
+        portfolio = portfolio_for(self.learners, rows)
+        held_out = None if X_val is None and y_val is None else self._validation_rows(X_val, y_val, labels.classes)
+        schedule = self._schedule(portfolio, rows, labels, seeds, held_out is not None)
+        task = HeldOutTask.of(rows, labels, held_out, schedule.folds, seeds.seed(0))
+        candidates = self._train(portfolio, task, schedule, seeds)
+        probabilities = [candidate.probability for candidate in candidates]
+        combination = combine(probabilities, task.target, floors, MAX_MEMBERS)
+        counts = cross_fitted_counts(combination, probabilities, task.target, floors, seeds.seed(2))
+        self._keep(candidates, combination, task)
+        self._report(counts, floors)
+        self.n_folds_, self.notes_ = schedule.folds, tuple(schedule.notes)
+        self.seen_rows_ = SeenRows.of(X, X if held_out is None else X_val)
+        self._warn(schedule)
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class whose log-probability plus offset is largest."""
+        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, shape (n, K), weighted by the offsets: the answer has the largest."""
+        return np.asarray(softmax(self._scores(X), axis=1))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return log-probabilities plus offsets, shape (n, K); with two classes, the second minus the first."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = True
+        if not isinstance(self.learners, str):
+            inner = [get_tags(learner).input_tags for learner in self.learners if isinstance(learner, BaseEstimator)]
+            tags.input_tags.sparse = all(tag.sparse for tag in inner)
+            tags.input_tags.allow_nan = all(tag.allow_nan for tag in inner)
+            tags.input_tags.string = all(tag.string for tag in inner)
+        return tags
+
+    # what fit does, step by step
+
+    def _training_rows(self, X: Any, y: Any) -> tuple[Any, Labels]:
+        """Return the rows as the members get them, and the labels."""
+        if is_map_dataset(X):
+            raise DataError(f"{OWNER} needs rows in memory. Got a torch Dataset; pass its rows as a tensor or array.")
+        if y is None:
+            raise DataError(f"{OWNER} requires y to be passed, but the target y is None.")
+        is_table = isinstance(self.learners, str) and not hasattr(X, "tocsr") and np.ndim(X) <= 2
+        self.encoder_ = TableEncoder().fit(X) if is_table else None
+        _validated(self, X, reset=True)
+        return self._rows(X), training_labels(X, y)
+
+    def _validation_rows(self, X_val: Any, y_val: Any, classes: npt.NDArray[Any]) -> tuple[Any, Labels]:
+        if X_val is None or y_val is None:
+            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
+        return self._rows(X_val), known_labels(X_val, y_val, classes)
+
+    def _schedule(self, portfolio: Portfolio, rows: Any, labels: Labels, seeds: SeedTree, is_given: bool) -> Schedule:
+        """Decide on the number of folds and the members, by the rows and by the time limit."""
+        n_rows, most = len(labels.index), int(labels.totals.max())
+        wanted = 1 if is_given else default_folds(n_rows) if self.cv == "auto" else int(self.cv)
+        schedule = Schedule(self.time_limit, min(wanted, most), list(portfolio))
+        if self.time_limit is not None:
+            task = HeldOutTask.of(rows, labels, None, schedule.folds, seeds.seed(0))
+            few = task.small(PROBE_SHARE, LEAST_PROBE, seeds.seed(3))
+            times = len(task.splits[0][0]) / len(few.splits[0][0])
+            schedule.fit_into_limit(
+                lambda name: times * _train_member(name, portfolio[name], few, None).seconds,
+                keep_folds=is_given or self.cv != "auto",
+            )
+        return schedule
+
+    def _train(self, portfolio: Portfolio, task: HeldOutTask, schedule: Schedule, seeds: SeedTree) -> list[Candidate]:
+        """Train every member that there is time for; one that fails is left out, unless all fail."""
+        candidates: list[Candidate] = []
+        failed: Exception | None = None
+        for number, name in enumerate(list(schedule.members)):
+            if not schedule.affords(name):
+                continue
+            try:
+                estimator = with_seed(portfolio[name], seeds.seed(1, number))
+                candidate = _train_member(name, estimator, task, self.n_jobs)
+                candidates.append(candidate)
+                schedule.took(name, candidate.seconds)
+            except Exception as error:  # a classifier of the user can fail in any way
+                failed = failed or error
+                schedule.failed(name, error)
+            step = StepInfo(name, len(candidates), len(schedule.members), schedule.seconds, schedule.seconds_left())
+            for callback in self.callbacks or ():
+                callback.on_step_end(self, step)
+        if failed is not None and not candidates:
+            raise failed
+        return candidates
+
+    def _keep(self, candidates: list[Candidate], combination: Combination, task: HeldOutTask) -> None:
+        """Keep the models of the members that were chosen."""
+        self.classes_ = task.classes
+        self.estimators_ = [
+            model
+            for member, weight in zip(candidates, combination.weights, strict=True)
+            if weight > 0
+            for model in member.models
+        ]
+        shares = combination.weights[combination.weights > 0]
+        self.weights_ = np.repeat(shares / len(task.splits), len(task.splits))
+        self.offsets_ = combination.offsets
+        self.portfolio_ = tuple(
+            _record(member, float(weight), task.target)
+            for member, weight in zip(candidates, combination.weights, strict=True)
+        )
+
+    def _report(self, counts: ClassCounts, floors: Floors | None) -> None:
+        names = self.classes_.tolist()
+        self.cv_report_ = ClassReport.from_counts(counts, names, floors)
+        self.theta_ = self.floors_met_ = self.shortfall_ = None
+        if floors is not None:
+            short = Shortfall.of_vote(counts, names, floors)
+            self.theta_ = floors.as_floats()
+            self.shortfall_ = {row.label: row.rows_short for row in short}
+            self.floors_met_ = not short and not counts.absent
+
+    def _warn(self, schedule: Schedule) -> None:
+        """Warn about floors that are missed, members that failed and what there was no time for."""
+        if schedule.failures:
+            warnings.warn("; ".join(schedule.failures) + ".", LearnerFailedWarning, stacklevel=3)
+        if len(schedule.notes) > len(schedule.failures):
+            spent = [note for note in schedule.notes if note not in schedule.failures]
+            warnings.warn(f"time_limit={self.time_limit:g}: {'; '.join(spent)}.", BudgetSpentWarning, stacklevel=3)
+        if absent := [row.label for row in self.cv_report_.rows if row.error is None]:
+            message = (
+                f"No row of {absent} could be held out while others of the class were trained on, so the errors of "
+                "these classes are not known. Collect more rows of them."
+            )
+            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
+        if self.shortfall_:
+            missed = ", ".join(f"{label} ({rows} more rows)" for label, rows in self.shortfall_.items())
+            message = f"Floors are missed on held-out rows: {missed}."
+            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
+
+    def _check_parameters(self) -> None:
+        check_positive(self.time_limit, "time_limit", OWNER, words=(None,))
+        check_count(self.cv, "cv", OWNER, words=("auto",))
+
+    # answers
+
+    def _rows(self, X: Any) -> Any:
+        if self.encoder_ is not None:
+            return self.encoder_.transform(X)
+        return X if hasattr(X, "shape") else np.asarray(X)
+
+    def _scores(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "estimators_")
+        _validated(self, X, reset=False)
+        rows = self._rows(columns_in_order(X, getattr(self, "feature_names_in_", None)))
+        K = len(self.classes_)
+        parts = (
+            weight * class_probabilities(model, rows, K)
+            for weight, model in zip(self.weights_, self.estimators_, strict=True)
+        )
+        return log_scores(sum(parts, np.zeros((rows.shape[0], K)))) + self.offsets_
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutTask:
+    """Rows to train on and rows to be judged by, as index pairs. The held-out rows may be others (``X_val``)."""
+
+    classes: npt.NDArray[Any]
+    X: Any
+    y: IntArray
+    X_held: Any
+    y_held: IntArray
+    splits: list[Split]
+
+    @classmethod
+    def of(cls, X: Any, labels: Labels, held_out: tuple[Any, Labels] | None, n_folds: int, seed: int) -> HeldOutTask:
+        """Return folds of the rows, or one split whose held-out rows were given."""
+        y = labels.index
+        if held_out is not None:
+            everything = np.arange(len(y)), np.arange(len(held_out[1].index))
+            return cls(labels.classes, X, y, held_out[0], held_out[1].index, [everything])
+        found = stratified_folds(y, N_PARTS if n_folds == 1 else n_folds, seed)
+        # a classifier cannot be judged on a class that it was never shown
+        splits = [(train, held[np.isin(y[held], y[train])]) for train, held in found[:n_folds]]
+        return cls(labels.classes, X, y, X, y, splits)
+
+    @property
+    def target(self) -> IntArray:
+        """Class indices of the held-out rows, fold after fold."""
+        return np.concatenate([self.y_held[held] for _, held in self.splits])
+
+    def small(self, share: float, least: int, seed: int) -> HeldOutTask:
+        """Return the first split with a share of its training rows, to see what training costs."""
+        train, held = self.splits[0]
+        n_rows = min(len(train), max(least, round(share * len(train))))
+        drawn = np.sort(np.random.default_rng(seed).choice(train, n_rows, replace=False))
+        return replace(self, splits=[(drawn, held[:n_rows])])
+
+
+def _train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | None) -> Candidate:
+    """Train one clone per split; collect its probabilities of the held-out rows."""
+    started = time.perf_counter()
+    parts = Parallel(n_jobs=n_jobs)(delayed(_train_split)(clone(estimator), task, split) for split in task.splits)
+    models = [model for model, _ in parts]
+    return Candidate(name, models, np.concatenate([part for _, part in parts]), time.perf_counter() - started)
+
+
+def _train_split(model: Any, task: HeldOutTask, split: Split) -> tuple[Any, FloatArray]:
+    train, held = split
+    model.fit(take_rows(task.X, train), task.y[train])
+    return model, class_probabilities(model, take_rows(task.X_held, held), len(task.classes))
+
+
+def class_probabilities(model: Any, rows: Any, n_classes: int) -> FloatArray:
+    """Return the probabilities of a model that was trained on class indices, shape (n, K); 0 for a class unknown to it.
+
+    A booster gives the mean of its members' probabilities instead of the shares of its vote.
+    """
+    found = np.zeros((rows.shape[0], n_classes))
+    if rows.shape[0]:
+        ask = model.mean_proba if has_mean(model) else model.predict_proba
+        found[:, model.classes_] = ask(rows)
+    if not np.isfinite(found).all():
+        raise DataError(f"predict_proba of {type(model).__name__} must return finite numbers. Got NaN or infinity.")
+    return found
+
+
+def _record(member: Candidate, weight: float, target: IntArray) -> PortfolioRecord:
+    """Describe a member by what it would do alone, with offsets of its own."""
+    alone = combine([member.probability], target, None, 1)
+    K = member.probability.shape[1]
+    answers = alone.scores([member.probability]).argmax(axis=1)
+    counts = ClassCounts(count_correct(target, answers, K), np.bincount(target, minlength=K))
+    return PortfolioRecord(member.name, weight, counts.worst_error, counts.plain_error, member.seconds)
+
+
+def _validated(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Let scikit-learn compare the number and the names of the columns with those of training."""
+    try:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except ValueError as error:
+        raise DataError(str(error)) from None
