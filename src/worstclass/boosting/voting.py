@@ -16,7 +16,7 @@ from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.history import RoundRecord, best_prefix
 from worstclass.boosting.rounds import BoostingRun
-from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
+from worstclass.boosting.vote import VoteTally, early_vote
 from worstclass.data.labels import Labels, training_labels
 from worstclass.data.seen_rows import SeenRows
 from worstclass.exceptions import DataError, ParameterError
@@ -32,16 +32,32 @@ from worstclass.randomness import SeedTree
 class MajorityVote(LearnerClassifier):
     """Members that vote by majority, after a fit that trained them round by round."""
 
-    n_rounds: int | str
-    max_epochs_per_round: int
-    patience: int | str
-    max_epochs: int | None
-    max_seconds: float | None
-    select_on: str
-    random_state: Any
-    callbacks: Sequence[Callback] | None
-
     state_names = (*LearnerClassifier.state_names, "gamma_", "n_rounds_", "eta_", "n_members_used_")
+
+    def __init__(
+        self,
+        learner: Any,
+        *,
+        gamma: float | str = "auto",
+        n_rounds: int | str = "auto",
+        max_epochs_per_round: int = 10_000,
+        patience: int | str = "auto",
+        max_epochs: int | None = None,
+        max_seconds: float | None = None,
+        select_on: str = "worst",
+        random_state: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.learner = learner
+        self.gamma = gamma
+        self.n_rounds = n_rounds
+        self.max_epochs_per_round = max_epochs_per_round
+        self.patience = patience
+        self.max_epochs = max_epochs
+        self.max_seconds = max_seconds
+        self.select_on = select_on
+        self.random_state = random_state
+        self.callbacks = callbacks
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class that most members answer; a tie goes to the class that led first.
@@ -63,9 +79,10 @@ class MajorityVote(LearnerClassifier):
     def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
         """Yield the answers of the vote after 1, 2, ... members, up to those used."""
         inputs = self._inputs(X)
-        answers = (member.predict(inputs) for member in self._voters)
-        for winners in staged_winners(answers, len(inputs), len(self.classes_)):
-            yield self.classes_[winners]
+        tally = VoteTally(len(inputs), len(self.classes_))
+        for member in self._voters:
+            tally.add(member.predict(inputs))
+            yield self.classes_[tally.winners]
 
     def mean_proba(self, X: Any) -> FloatArray:
         """Return the mean of the members' own probabilities, shape (n, K); every member is asked about every row.

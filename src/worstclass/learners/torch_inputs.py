@@ -26,16 +26,16 @@ Batch = tuple[Tensor, Tensor]  # the rows of a batch, and their indices
 CHUNK_VALUES = 1 << 22
 
 
+@dataclass(frozen=True, eq=False)
 class EpochSampler(torch.utils.data.Sampler[Tensor]):
     """Index batches of one epoch; shuffled anew each time it is iterated when it has a generator.
 
     A last batch of a single row joins the batch before it: batch normalisation cannot train on one row.
     """
 
-    def __init__(self, n_rows: int, batch_size: int, generator: torch.Generator | None = None) -> None:
-        self.n_rows = n_rows
-        self.batch_size = batch_size
-        self.generator = generator
+    n_rows: int
+    batch_size: int
+    generator: torch.Generator | None = None
 
     def __len__(self) -> int:
         return len(self._sizes())
@@ -98,11 +98,11 @@ class TorchInputs(Inputs):
                 yield self.source[indices.to(self.source.device)], indices
 
 
+@dataclass(frozen=True, eq=False)
 class _Indexed(Dataset[Any]):
     """A data set whose items carry their index, so that answers find their rows."""
 
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
+    dataset: Any
 
     def __len__(self) -> int:
         return len(self.dataset)
