@@ -8,11 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -94,37 +92,35 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             labels = self._training_labels(X, y)
         wanted = self._wanted(labels.classes)
         if self._is_prefit:
-            seen = SeenRows.of(**{self.held_out_role: X})
-            before = getattr(self.estimator, "seen_rows_", None)
-            overlap = self._check_unseen(X, before, self.refused_roles)
-            found = HeldOut(self.estimator, self._judge(self.estimator, X, labels.index, kind), seen, overlap)
+            overlap = self._check_unseen(X, getattr(self.estimator, "seen_rows_", None), self.refused_roles)
+            judged = self._judge(self.estimator, X, labels.index, kind)
+            found = HeldOut(self.estimator, judged, SeenRows.of(**{self.held_out_role: X}), overlap)
         elif X_val is None and y_val is None:
             found = self._divided(X, labels, options, kind)
         else:
             rows, held_out = self._validation_rows(X, labels, X_val, y_val)
-            seen = SeenRows.of(X, **{self.held_out_role: rows})
-            overlap = self._check_unseen(rows, seen, ("training",))
-            given = {**options, **self._validation_options(rows, y_val)}
-            model = clone(self.estimator).fit(X, labels.classes[labels.index], **given)
-            found = HeldOut(model, self._judge(model, rows, held_out.index, kind), seen, overlap)
+            takes_them = {"X_val", "y_val"} <= set(inspect.signature(self.estimator.fit).parameters)
+            if self.held_out_role == "validation" and takes_them:
+                options |= {"X_val": rows, "y_val": y_val}
+            found = self._trained(X, labels, options, rows, held_out, kind)
         self._adopt(found, labels.classes)
         self._choose(found, kind, wanted)
         return self
 
-    def _validation_options(self, X_val: Any, y_val: Any) -> dict[str, Any]:
-        """Return validation rows as options of the classifier's ``fit``; none unless it may see them."""
-        return {}
+    def _trained(
+        self, X: Any, labels: Labels, options: dict[str, Any], rows: Any, held_out: Labels, kind: str
+    ) -> HeldOut:
+        """Train the classifier, and judge it on held-out rows, none of which may be a training row."""
+        seen = SeenRows.of(X, **{self.held_out_role: rows})
+        overlap = self._check_unseen(rows, seen, ("training",))
+        model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
+        return HeldOut(model, self._judge(model, rows, held_out.index, kind), seen, overlap)
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the inner classifier, unchanged, shape (n, K)."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Tell scikit-learn that options of ``fit`` go to the inner classifier."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,8 +158,6 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
 
     def _fit_options(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the options for ``fit`` of the inner classifier; refuse those it does not have."""
-        if get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", **given).estimator.fit)
         if not self._is_prefit:
             known = inspect.signature(self.estimator.fit).parameters
             if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
