@@ -50,8 +50,10 @@ def resolve_gamma(gamma: float | str, n_classes: int, *, owner: str = "WorstClas
         found = math.floor(DEFAULT_P * n_classes + 1e-9) / n_classes - 0.5 - EPSILON
         return found if found > 0 else attainable_gammas(n_classes)[0]
     if not is_number(gamma) or not 0 < float(gamma) <= 0.5:
-        allowed, hint = "'auto' or a number in (0, 0.5]", _attainable_hint(n_classes)
-        raise ParameterError("gamma", owner, allowed=allowed, got=gamma, hint=hint)
+        values = attainable_gammas(n_classes)
+        shown = [f"{value:.4f}" for value in values[:6]] + (["..."] if len(values) > 6 else [])
+        hint = f"Attainable with {n_classes} classes: {', '.join(shown)}."
+        raise ParameterError("gamma", owner, allowed="'auto' or a number in (0, 0.5]", got=gamma, hint=hint)
     return float(gamma)
 
 
@@ -124,9 +126,3 @@ class Hedge:
     def regret(self) -> float:
         """What the weights earned beyond the single expert with the least feedback."""
         return self.earned - int(self.feedback_sums.min())
-
-
-def _attainable_hint(n_classes: int) -> str:
-    values = attainable_gammas(n_classes)
-    shown = [f"{value:.4f}" for value in values[:6]] + (["..."] if len(values) > 6 else [])
-    return f"Attainable with {n_classes} classes: {', '.join(shown)}."

@@ -178,7 +178,12 @@ def as_inputs(X: Any, num_workers: int = 0) -> TorchInputs:
     if is_map_dataset(X):
         _refuse_changing_rows(X)
         return TorchInputs(X, num_workers)
-    tensor = X.detach() if isinstance(X, Tensor) else torch.from_numpy(_torch_ready(np.asarray(X)))
+    if isinstance(X, Tensor):
+        tensor = X.detach()
+    else:  # a writeable array of a type torch knows; doubles become floats, and uint8 stays
+        X = np.asarray(X)
+        wanted = X.dtype if X.dtype in (np.uint8, np.float32) else np.float32
+        tensor = torch.from_numpy(np.require(X, dtype=wanted, requirements=["C", "W"]))
     return TorchInputs(tensor.float() if tensor.dtype in (torch.float64, torch.float16) else tensor)
 
 
@@ -200,12 +205,6 @@ def _refuse_changing_rows(dataset: Any) -> None:
                 f"The data set gives another row {index} each time it is read, as with random augmentation. Floors are "
                 "counted on the rows as they are: pass a data set without random transforms."
             )
-
-
-def _torch_ready(X: Any) -> Any:
-    """Return a writeable array of a type torch knows; doubles become floats, and uint8 stays."""
-    wanted = X.dtype if X.dtype in (np.dtype("uint8"), np.dtype("float32")) else np.dtype("float32")
-    return np.require(X, dtype=wanted, requirements=["C", "W"])
 
 
 def _row(item: Any) -> Tensor:
