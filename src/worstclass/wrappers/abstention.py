@@ -183,7 +183,7 @@ class AbstainingClassifier(WrappedClassifier):
         """Return rows with their columns in order, and their class indices."""
         check_is_fitted(self, "threshold_")
         X, y = indexable(X), indexable(y)
-        self._require_labels(X, y)
+        self._require_rows(X, y)
         rows = columns_in_order(X, getattr(self, "feature_names_in_", None))
         labels = known_labels(rows, y, self.classes_, name="y")
         if len(labels.index) == 0:

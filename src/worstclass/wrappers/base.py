@@ -86,10 +86,11 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         X, y = indexable(X), indexable(y)
         kind = self._check_parameters()
         options = self._fit_options(fit_params)
+        self._require_rows(X, y)
         if self._is_prefit:
             X, labels = self._prefit_rows(X, y, X_val, y_val, *options.values())
         else:
-            labels = self._training_labels(X, y)
+            labels = training_labels(X, y)
         wanted = self._wanted(labels.classes)
         if self._is_prefit:
             overlap = self._check_unseen(X, getattr(self.estimator, "seen_rows_", None), self.refused_roles)
@@ -169,12 +170,6 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             return None
         return SeedTree.from_random_state(self.random_state, owner=self._owner).seed(0)
 
-    def _training_labels(self, X: Any, y: Any) -> Labels:
-        self._require_labels(X, y)
-        if len(getattr(X, "shape", ())) == 2 and X.shape[1] == 0:
-            raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
-        return training_labels(X, y)
-
     def _prefit_rows(self, X: Any, y: Any, *others: Any) -> tuple[Any, Labels]:
         """Return held-out rows with their columns in order, and their labels, for a fitted classifier."""
         if any(other is not None for other in others):
@@ -182,7 +177,6 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
                 f"With cv='prefit', fit of {self._owner} takes held-out rows as X and y and nothing else: there is "
                 "nothing to train."
             )
-        self._require_labels(X, y)
         X = columns_in_order(X, getattr(self.estimator, "feature_names_in_", None))
         return X, known_labels(X, y, self._fitted_classes(), name="y")
 
@@ -208,9 +202,11 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
                 hint="Fit it on other rows first, or let cv hold rows out.",
             ) from None
 
-    def _require_labels(self, X: Any, y: Any) -> None:
+    def _require_rows(self, X: Any, y: Any) -> None:
         if y is None and not is_map_dataset(X):
             raise DataError(f"{self._owner} requires y to be passed, but the target y is None.")
+        if len(getattr(X, "shape", ())) == 2 and X.shape[1] == 0:
+            raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
 
     def _check_unseen(self, X: Any, seen: SeenRows | None, roles: Iterable[str]) -> RowOverlap:
         return check_unseen(X, seen, roles=roles, owner=self._owner, allow_equal_rows=bool(self.allow_equal_rows))
