@@ -70,18 +70,17 @@ class MajorityVote(LearnerClassifier):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of the votes of each class, shape (n, K)."""
-        return self._tally(X).shares
+        *_, tally = self._tallies(X)
+        return tally.shares
 
     def decision_margin(self, X: Any) -> FloatArray:
         """Return the winner's lead over the runner-up as a share of the votes: 1 unanimous, 0 a tie."""
-        return self._tally(X).margins
+        *_, tally = self._tallies(X)
+        return tally.margins
 
     def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
         """Yield the answers of the vote after 1, 2, ... members, up to those used."""
-        inputs = self._inputs(X)
-        tally = VoteTally(len(inputs), len(self.classes_))
-        for member in self._voters:
-            tally.add(member.predict(inputs))
+        for tally in self._tallies(X):
             yield self.classes_[tally.winners]
 
     def mean_proba(self, X: Any) -> FloatArray:
@@ -119,12 +118,13 @@ class MajorityVote(LearnerClassifier):
         check_is_fitted(self, "estimators_")
         return self.encoder_.encode(self._check_X(X, reset=False))
 
-    def _tally(self, X: Any) -> VoteTally:
+    def _tallies(self, X: Any) -> Iterator[VoteTally]:
+        """Yield the votes after each member; it is one tally that grows."""
         inputs = self._inputs(X)
         tally = VoteTally(len(inputs), len(self.classes_))
         for member in self._voters:
             tally.add(member.predict(inputs))
-        return tally
+            yield tally
 
     @contextmanager
     def _boosting(self, X: Any, y: Any, X_val: Any, y_val: Any) -> Iterator[BoostingRun]:

@@ -52,12 +52,8 @@ class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        estimator = getattr(self.learner, "estimator", self.learner)
-        if hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, WeakLearner | type):
-            inner = get_tags(estimator).input_tags
-            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        return tags
+        inside = getattr(self.learner, "estimator", self.learner)
+        return with_input_tags(super().__sklearn_tags__(), None if isinstance(inside, WeakLearner | type) else inside)
 
     @property
     def _owner(self) -> str:
@@ -92,6 +88,14 @@ class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
             raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
         rows = self._check_X(X_val, reset=False)
         return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
+
+
+def with_input_tags(tags: Any, inside: Any) -> Any:
+    """Return the tags of a classifier that takes sparse and missing values where the classifier inside it does."""
+    if hasattr(inside, "__sklearn_tags__"):
+        inner = get_tags(inside).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+    return tags
 
 
 def column_kinds(X: Any) -> Kinds | None:

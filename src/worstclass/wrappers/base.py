@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,6 +21,7 @@ from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import RowOverlap, SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ModelFormatError, ParameterError
+from worstclass.learners.estimator import with_input_tags
 from worstclass.randomness import SeedTree
 
 
@@ -100,8 +100,8 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             found = self._divided(X, labels, options, kind)
         else:
             rows, held_out = self._validation_rows(X, labels, X_val, y_val)
-            takes_them = {"X_val", "y_val"} <= set(inspect.signature(self.estimator.fit).parameters)
-            if self.held_out_role == "validation" and takes_them:
+            known = inspect.signature(self.estimator.fit).parameters
+            if self.held_out_role == "validation" and {"X_val", "y_val"} <= set(known):
                 options |= {"X_val": rows, "y_val": y_val}
             found = self._trained(X, labels, options, rows, held_out, kind)
         self._adopt(found, labels.classes)
@@ -124,11 +124,7 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         return np.asarray(self.estimator_.predict_proba(X))
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            inner = get_tags(self.estimator).input_tags
-            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        return tags
+        return with_input_tags(super().__sklearn_tags__(), self.estimator)
 
     @property
     def _owner(self) -> str:
