@@ -141,7 +141,7 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     ----------
     scores : shape (n, K), finite; of probabilities, ``scores.log_probabilities``.
     target : class indices, shape (n,). A class without a row keeps the offset 0, the mean of the others.
-    quota : how many rows of each class should be right, shape (K,); for floors, their ``vote_quota`` of the class sizes.
+    quota : how many rows of each class should be right, shape (K,); for floors, their ``vote_quota``.
 
     Returns
     -------
