@@ -12,7 +12,6 @@ from worstclass.boosting.hedge import (
     Hedge,
     attainable_gammas,
     edge,
-    gamma_from_p,
     hedge_rate,
     n_rounds_for,
     regret_bound,
@@ -38,41 +37,6 @@ def play(feedback, eta):
 
 
 # --- gamma
-
-
-@pytest.mark.parametrize(
-    ("p", "n_classes", "gamma"),
-    [
-        (0.8, 10, 0.2995),
-        (0.8, 100, 0.2995),
-        (0.8, 200, 0.2995),
-        (0.8, 62, 0.2898),  # floor(49.6) / 62 - 0.5005
-        (0.8, 8, 0.2495),  # floor(6.4) / 8 - 0.5005
-        (0.6, 5, 0.0995),
-        (0.7, 10, 0.1995),  # 0.7 * 10 is 6.999999999999999 in binary
-        (1.0, 7, 0.4995),
-    ],
-)
-def test_gamma_from_p_gives_the_values_of_the_paper(p, n_classes, gamma):
-    assert round(gamma_from_p(p, n_classes), 4) == gamma
-
-
-@relaxed
-@given(st.integers(2, 999), st.data())  # from 1,001 on the least share gives nothing positive
-def test_gamma_from_p_asks_for_exactly_the_share_p_less_epsilon(n_classes, data):
-    met = data.draw(st.integers(n_classes // 2 + 1, n_classes))
-    assert gamma_from_p(met / n_classes, n_classes) == pytest.approx(met / n_classes - 0.5005, abs=1e-12)
-
-
-def test_p_that_gives_no_positive_gamma_is_refused_with_the_attainable_value_named():
-    with pytest.raises(ParameterError, match=r"'p' parameter.*K = 2.*Got 0.8.*Attainable with 2 classes: 0\.4995\."):
-        gamma_from_p(0.8, 2)
-
-
-@pytest.mark.parametrize("p", [0.5, 0.0, -0.8, 1.1, float("nan")])
-def test_p_outside_its_range_is_refused(p):
-    with pytest.raises(ParameterError, match=r"'p' parameter of gamma_from_p must be in \(0.5, 1\]"):
-        gamma_from_p(p, 10)
 
 
 @pytest.mark.parametrize(

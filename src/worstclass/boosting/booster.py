@@ -116,20 +116,22 @@ class WorstClassBooster(MajorityVote):
         random_state: Any = None,
         callbacks: Sequence[Callback] | None = None,
     ) -> None:
-        self.learner = learner
+        super().__init__(
+            learner,
+            gamma=gamma,
+            n_rounds=n_rounds,
+            max_epochs_per_round=max_epochs_per_round,
+            patience=patience,
+            max_epochs=max_epochs,
+            max_seconds=max_seconds,
+            select_on=select_on,
+            random_state=random_state,
+            callbacks=callbacks,
+        )
         self.theta = theta
-        self.gamma = gamma
-        self.n_rounds = n_rounds
-        self.max_epochs_per_round = max_epochs_per_round
-        self.patience = patience
         self.weighting = weighting
         self.extend = extend
         self.on_unmet_edge = on_unmet_edge
-        self.max_epochs = max_epochs
-        self.max_seconds = max_seconds
-        self.select_on = select_on
-        self.random_state = random_state
-        self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
         """Boost; keep every finished round, whatever happens.

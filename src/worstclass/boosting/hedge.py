@@ -22,24 +22,6 @@ EPSILON = 0.0005
 DEFAULT_P = 0.8
 
 
-def gamma_from_p(p: float, n_classes: int) -> float:
-    """Return ``floor(p K) / K - 1/2 - 0.0005``: at least a share ``p`` of the classes met in round 1.
-
-    Examples
-    --------
-    >>> round(gamma_from_p(0.8, 10), 4), round(gamma_from_p(0.8, 62), 4), round(gamma_from_p(0.6, 5), 4)
-    (0.2995, 0.2898, 0.0995)
-    """
-    if not 0.5 < p <= 1:
-        raise ParameterError("p", "gamma_from_p", allowed="in (0.5, 1]", got=p)
-    # a hair is added before the floor because 0.7 * 10 is 6.999999999999999 in binary
-    gamma = math.floor(p * n_classes + 1e-9) / n_classes - 0.5 - EPSILON
-    if gamma <= 0:
-        allowed = f"large enough that floor(p K) / K > 1/2 for K = {n_classes}"
-        raise ParameterError("p", "gamma_from_p", allowed=allowed, got=p, hint=_attainable_hint(n_classes))
-    return gamma
-
-
 def attainable_gammas(n_classes: int) -> tuple[float, ...]:
     """All values of ``m / K - 1/2 - 0.0005`` that are positive: m classes of K met in round 1.
 
@@ -55,15 +37,23 @@ def attainable_gammas(n_classes: int) -> tuple[float, ...]:
 def resolve_gamma(gamma: float | str, n_classes: int, *, owner: str = "WorstClassBooster") -> float:
     """Read the ``gamma`` parameter: a number in (0, 0.5], or ``"auto"``.
 
-    ``"auto"`` is the paper's rule with p = 0.8; where that gives nothing positive (K = 2), the least
-    attainable value.
+    ``"auto"`` is the paper's rule with p = 0.8, ``floor(p K) / K - 1/2 - 0.0005``: at least a share p of the classes is
+    met in round 1. Where that gives nothing positive (K = 2), it is the least attainable value.
+
+    Examples
+    --------
+    >>> round(resolve_gamma("auto", 10), 4), round(resolve_gamma("auto", 62), 4), round(resolve_gamma("auto", 2), 4)
+    (0.2995, 0.2898, 0.4995)
     """
     if isinstance(gamma, str) and gamma == "auto":
-        floor = math.floor(DEFAULT_P * n_classes + 1e-9) / n_classes
-        return gamma_from_p(DEFAULT_P, n_classes) if floor > 0.5 else attainable_gammas(n_classes)[0]
+        # a hair is added before the floor because 0.7 * 10 is 6.999999999999999 in binary
+        found = math.floor(DEFAULT_P * n_classes + 1e-9) / n_classes - 0.5 - EPSILON
+        return found if found > 0 else attainable_gammas(n_classes)[0]
     if not is_number(gamma) or not 0 < float(gamma) <= 0.5:
-        allowed, hint = "'auto' or a number in (0, 0.5]", _attainable_hint(n_classes)
-        raise ParameterError("gamma", owner, allowed=allowed, got=gamma, hint=hint)
+        values = attainable_gammas(n_classes)
+        shown = [f"{value:.4f}" for value in values[:6]] + (["..."] if len(values) > 6 else [])
+        hint = f"Attainable with {n_classes} classes: {', '.join(shown)}."
+        raise ParameterError("gamma", owner, allowed="'auto' or a number in (0, 0.5]", got=gamma, hint=hint)
     return float(gamma)
 
 
@@ -136,9 +126,3 @@ class Hedge:
     def regret(self) -> float:
         """What the weights earned beyond the single expert with the least feedback."""
         return self.earned - int(self.feedback_sums.min())
-
-
-def _attainable_hint(n_classes: int) -> str:
-    values = attainable_gammas(n_classes)
-    shown = [f"{value:.4f}" for value in values[:6]] + (["..."] if len(values) > 6 else [])
-    return f"Attainable with {n_classes} classes: {', '.join(shown)}."

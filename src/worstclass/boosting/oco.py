@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from worstclass._checks import suggests_options
 from worstclass._typing import FloatArray, IntArray
-from worstclass.boosting.callbacks import Callback, FitPlan
+from worstclass.boosting.callbacks import FitPlan
 from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
 from worstclass.boosting.rounds import EdgeOf
 from worstclass.boosting.voting import MajorityVote
@@ -50,31 +49,6 @@ class InstanceBooster(MajorityVote):
     >>> booster.n_rounds_
     112
     """
-
-    def __init__(
-        self,
-        learner: Any,
-        *,
-        gamma: float | str = "auto",
-        n_rounds: int | str = "auto",
-        max_epochs_per_round: int = 10_000,
-        patience: int | str = "auto",
-        max_epochs: int | None = None,
-        max_seconds: float | None = None,
-        select_on: str = "worst",
-        random_state: Any = None,
-        callbacks: Sequence[Callback] | None = None,
-    ) -> None:
-        self.learner = learner
-        self.gamma = gamma
-        self.n_rounds = n_rounds
-        self.max_epochs_per_round = max_epochs_per_round
-        self.patience = patience
-        self.max_epochs = max_epochs
-        self.max_seconds = max_seconds
-        self.select_on = select_on
-        self.random_state = random_state
-        self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
         """Boost; keep every finished round, whatever happens. Parameters are those of ``WorstClassBooster.fit``."""

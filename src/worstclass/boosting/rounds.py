@@ -73,6 +73,7 @@ class Round:
         return self.score.feedback
 
 
+@dataclass(eq=False)
 class Judge:
     """Says after each epoch whether the member is good enough, is still improving, or is stuck.
 
@@ -80,23 +81,22 @@ class Judge:
     of ``patience`` left.
     """
 
-    def __init__(self, run: BoostingRun, edge_of: EdgeOf, phase: str, mending: Mending | None = None) -> None:
-        self._run = run
-        self._edge_of = edge_of
-        self._phase = phase
-        self._mending = mending
-        self._epoch = 0
-        self._since_progress = 0
-        self._since_reached = 0
-        self.best: EpochScore | None = None
+    run: BoostingRun
+    edge_of: EdgeOf
+    phase: str
+    mending: Mending | None = None
+    best: EpochScore | None = field(default=None, init=False)
+    _epoch: int = field(default=0, init=False)
+    _since_progress: int = field(default=0, init=False)
+    _since_reached: int = field(default=0, init=False)
 
     def __call__(self, done: Epoch) -> Verdict:
         """Judge the answers after one epoch."""
         found = self._look(done.predictions)
         self._epoch += 1
-        self._run.meter.count()
-        errors = tuple((1 - found.correct / self._run.labels.totals).tolist())
-        self._run.tell("on_epoch_end", EpochInfo(self._run.next_round, self._phase, self._epoch, found.edge, errors))
+        self.run.meter.count()
+        errors = tuple((1 - found.correct / self.run.labels.totals).tolist())
+        self.run.tell("on_epoch_end", EpochInfo(self.run.next_round, self.phase, self._epoch, found.edge, errors))
         progress = self.best is None or found.edge > self.best.edge
         better = self.best is None or self._rank(found) > self._rank(self.best)
         self._since_progress = 0 if progress else self._since_progress + 1
@@ -110,31 +110,31 @@ class Judge:
     @property
     def reached(self) -> bool:
         """Whether the best epoch reaches the edge."""
-        return self.best is not None and self.best.edge >= self._run.plan.needed_edge
+        return self.best is not None and self.best.edge >= self.run.plan.needed_edge
 
     @property
     def _good_enough(self) -> bool:
         assert self.best is not None
-        return self.reached and (self._mending is None or self.best.mended >= self._mending.enough)
+        return self.reached and (self.mending is None or self.best.mended >= self.mending.enough)
 
     @property
     def _over(self) -> bool:
-        run = self._run
+        run = self.run
         if self._epoch >= run.max_epochs_per_round or run.meter.spent:
             return True
         return self._since_reached >= run.patience / 10 if self.reached else self._since_progress >= run.patience
 
     def _rank(self, found: EpochScore) -> tuple[float, float, float, float]:
         """Order epochs: by the edge as far as it is needed, then by the rows mended, then by nearness to the floors."""
-        return min(found.edge, self._run.plan.needed_edge), found.mended, found.edge, found.nearness
+        return min(found.edge, self.run.plan.needed_edge), found.mended, found.edge, found.nearness
 
     def _look(self, predictions: IntArray) -> EpochScore:
-        labels, quota = self._run.labels, self._run.member_quota
+        labels, quota = self.run.labels, self.run.member_quota
         correct = count_correct(labels.index, predictions, labels.n_classes)
         feedback = correct >= quota
         nearness = float((np.minimum(correct, quota) / np.maximum(quota, 1)).sum())
-        mended = 1.0 if self._mending is None else self._mending.share(predictions)
-        return EpochScore(correct, feedback, self._edge_of(predictions, feedback), nearness, mended)
+        mended = 1.0 if self.mending is None else self.mending.share(predictions)
+        return EpochScore(correct, feedback, self.edge_of(predictions, feedback), nearness, mended)
 
 
 @dataclass(eq=False)

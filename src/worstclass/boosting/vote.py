@@ -7,7 +7,7 @@ renaming classes renames answers and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -81,14 +81,6 @@ class VoteTally:
         n_classes = self.counts.shape[1]
         top_two = np.partition(self.counts[rows], n_classes - 2, axis=1)[:, -2:]
         return np.asarray(top_two[:, 1] - top_two[:, 0], dtype=np.int64)
-
-
-def staged_winners(answers: Iterable[npt.NDArray[np.integer]], n_rows: int, n_classes: int) -> Iterator[IntArray]:
-    """Yield the vote after each member: the prefix votes, in one epoch."""
-    tally = VoteTally(n_rows, n_classes)
-    for answer in answers:
-        tally.add(answer)
-        yield tally.winners
 
 
 def early_vote(

@@ -16,7 +16,7 @@ from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.history import RoundRecord, best_prefix
 from worstclass.boosting.rounds import BoostingRun
-from worstclass.boosting.vote import VoteTally, early_vote, staged_winners
+from worstclass.boosting.vote import VoteTally, early_vote
 from worstclass.data.labels import Labels, training_labels
 from worstclass.data.seen_rows import SeenRows
 from worstclass.exceptions import DataError, ParameterError
@@ -32,16 +32,32 @@ from worstclass.randomness import SeedTree
 class MajorityVote(LearnerClassifier):
     """Members that vote by majority, after a fit that trained them round by round."""
 
-    n_rounds: int | str
-    max_epochs_per_round: int
-    patience: int | str
-    max_epochs: int | None
-    max_seconds: float | None
-    select_on: str
-    random_state: Any
-    callbacks: Sequence[Callback] | None
-
     state_names = (*LearnerClassifier.state_names, "gamma_", "n_rounds_", "eta_", "n_members_used_")
+
+    def __init__(
+        self,
+        learner: Any,
+        *,
+        gamma: float | str = "auto",
+        n_rounds: int | str = "auto",
+        max_epochs_per_round: int = 10_000,
+        patience: int | str = "auto",
+        max_epochs: int | None = None,
+        max_seconds: float | None = None,
+        select_on: str = "worst",
+        random_state: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.learner = learner
+        self.gamma = gamma
+        self.n_rounds = n_rounds
+        self.max_epochs_per_round = max_epochs_per_round
+        self.patience = patience
+        self.max_epochs = max_epochs
+        self.max_seconds = max_seconds
+        self.select_on = select_on
+        self.random_state = random_state
+        self.callbacks = callbacks
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class that most members answer; a tie goes to the class that led first.
@@ -54,18 +70,18 @@ class MajorityVote(LearnerClassifier):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of the votes of each class, shape (n, K)."""
-        return self._tally(X).shares
+        *_, tally = self._tallies(X)
+        return tally.shares
 
     def decision_margin(self, X: Any) -> FloatArray:
         """Return the winner's lead over the runner-up as a share of the votes: 1 unanimous, 0 a tie."""
-        return self._tally(X).margins
+        *_, tally = self._tallies(X)
+        return tally.margins
 
     def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
         """Yield the answers of the vote after 1, 2, ... members, up to those used."""
-        inputs = self._inputs(X)
-        answers = (member.predict(inputs) for member in self._voters)
-        for winners in staged_winners(answers, len(inputs), len(self.classes_)):
-            yield self.classes_[winners]
+        for tally in self._tallies(X):
+            yield self.classes_[tally.winners]
 
     def mean_proba(self, X: Any) -> FloatArray:
         """Return the mean of the members' own probabilities, shape (n, K); every member is asked about every row.
@@ -102,12 +118,13 @@ class MajorityVote(LearnerClassifier):
         check_is_fitted(self, "estimators_")
         return self.encoder_.encode(self._check_X(X, reset=False))
 
-    def _tally(self, X: Any) -> VoteTally:
+    def _tallies(self, X: Any) -> Iterator[VoteTally]:
+        """Yield the votes after each member; it is one tally that grows."""
         inputs = self._inputs(X)
         tally = VoteTally(len(inputs), len(self.classes_))
         for member in self._voters:
             tally.add(member.predict(inputs))
-        return tally
+            yield tally
 
     @contextmanager
     def _boosting(self, X: Any, y: Any, X_val: Any, y_val: Any) -> Iterator[BoostingRun]:

@@ -5,6 +5,7 @@ A class has ``total`` rows of which ``wrong`` are wrong; its rows are independen
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -84,11 +85,7 @@ def rows_if_rate_stays(wrong: int, total: int, rate: Fraction, level: float) -> 
 
 def _least(holds: Callable[[int], bool], start: int) -> int:
     """Return the smallest number from ``start`` on for which a monotone condition holds."""
-    step = 1
-    while not holds(start + step - 1):
-        step *= 2
-    low, high = start + step // 2, start + step - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+    end = start
+    while not holds(end):
+        end = 2 * end - start + 1
+    return start + bisect_left(range(start, end), True, key=holds)

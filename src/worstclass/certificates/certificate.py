@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
 from fractions import Fraction
@@ -20,7 +21,7 @@ NO_ROWS, TOO_FEW_ROWS, NOT_ALONE, NOTHING_WANTED = "no rows", "too few rows", "n
 
 
 @dataclass(frozen=True)
-class ClassProof:
+class ClassProof(ABC):
     """The counts of one class, and whether they prove what is wanted of it.
 
     Attributes
@@ -62,9 +63,9 @@ class ClassProof:
         return self.total
 
     @property
+    @abstractmethod
     def wanted(self) -> str:
         """What is to be proven, as text."""
-        raise NotImplementedError
 
     def judged(self, rate: Fraction, delta: float, *, proven: bool) -> Self:
         """Say what the rows prove about an error below ``rate``; ``proven`` is the verdict of the rule for all."""

@@ -23,7 +23,7 @@ from worstclass.data.seen_rows import check_unseen
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ParameterError
 from worstclass.floors import exact_floor
-from worstclass.metrics import count_correct
+from worstclass.metrics import class_counts
 
 OWNER = "certify"
 
@@ -159,7 +159,5 @@ def _correct(model: Any, X: Any, labels: Labels) -> IntArray:
         raise DataError(
             f"model.predict must return one label per row, shape {labels.index.shape}. Got the shape {answers.shape}."
         )
-    index = {label: k for k, label in enumerate(labels.classes.tolist())}
-    refuse_twins(answers.tolist(), list(index), "The model answers with")
-    predicted = np.array([index.get(answer, -1) for answer in answers.tolist()], dtype=np.int64)
-    return count_correct(labels.index, predicted, labels.n_classes)
+    refuse_twins(answers.tolist(), labels.classes.tolist(), "The model answers with")
+    return class_counts(labels.classes[labels.index], answers, labels.classes).correct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class EpochRecord:
         return ClassCounts(np.array(self.val_correct), np.array(self.val_totals))
 
 
+@dataclass(eq=False)
 class EpochChoice:
     """Keeps the first of the best epochs by validation error, or by training error where there are no validation rows.
 
@@ -61,30 +62,20 @@ class EpochChoice:
     member : number of the network in the records.
     """
 
-    def __init__(
-        self,
-        labels: Labels,
-        validation: tuple[Inputs, Labels] | None,
-        select_on: str,
-        max_epochs: int,
-        patience: int | None,
-        meter: Meter,
-        member: int = 1,
-    ) -> None:
-        self._labels = labels
-        self._validation = validation
-        self._errors = [SELECTION[select_on], *(error for name, error in SELECTION.items() if name != select_on)]
-        self._max_epochs = max_epochs
-        self._patience = patience
-        self._meter = meter
-        self._member = member
-        self._time = Meter()
-        self.records: list[EpochRecord] = []
-        self.best: EpochRecord | None = None
+    labels: Labels
+    validation: tuple[Inputs, Labels] | None
+    select_on: str
+    max_epochs: int
+    patience: int | None
+    meter: Meter
+    member: int = 1
+    records: list[EpochRecord] = field(default_factory=list, init=False)
+    best: EpochRecord | None = field(default=None, init=False)
+    _time: Meter = field(default_factory=Meter, init=False)
 
     def __call__(self, done: Epoch) -> Verdict:
         """Write an epoch down, and say whether it is kept and whether training goes on."""
-        self._meter.count()
+        self.meter.count()
         record = self._record(done)
         self.records.append(record)
         better = self.best is None or self._rank(record) < self._rank(self.best)
@@ -98,20 +89,20 @@ class EpochChoice:
     def _over(self) -> bool:
         assert self.best is not None
         epoch = len(self.records)
-        stuck = self._patience is not None and epoch - self.best.epoch >= self._patience
-        return stuck or epoch >= self._max_epochs or bool(self._meter.spent)
+        stuck = self.patience is not None and epoch - self.best.epoch >= self.patience
+        return stuck or epoch >= self.max_epochs or bool(self.meter.spent)
 
     def _rank(self, record: EpochRecord) -> tuple[float, ...]:
         counts = record.training if record.validation is None else record.validation
-        return tuple(error(counts) for error in self._errors)
+        return tuple(SELECTION[name](counts) for name in sorted(SELECTION, key=lambda name: name != self.select_on))
 
     def _record(self, done: Epoch) -> EpochRecord:
         validation: tuple[tuple[int, ...], ...] = ()
-        if self._validation is not None:
-            inputs, labels = self._validation
+        if self.validation is not None:
+            inputs, labels = self.validation
             validation = self._counts(done.ask(inputs), labels)
-        counts = self._counts(done.predictions, self._labels)
-        return EpochRecord(self._member, len(self.records) + 1, self._time.seconds, *counts, *validation)
+        counts = self._counts(done.predictions, self.labels)
+        return EpochRecord(self.member, len(self.records) + 1, self._time.seconds, *counts, *validation)
 
     @staticmethod
     def _counts(predictions: IntArray, labels: Labels) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -32,11 +32,22 @@ EPOCHS_EACH = 200
 class _Networks(LearnerClassifier):
     """What one network and several have in common."""
 
-    max_epochs: int | None
-    patience: int | None
-    max_seconds: float | None
-    select_on: str
-    random_state: Any
+    def __init__(
+        self,
+        learner: Any,
+        *,
+        max_epochs: int | None = 200,
+        patience: int | None = None,
+        max_seconds: float | None = None,
+        select_on: str = "worst",
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.max_seconds = max_seconds
+        self.select_on = select_on
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
         """Train; keep the epoch whose error (``select_on``) is least on the validation rows.
@@ -145,23 +156,6 @@ class NetworkClassifier(_Networks):
 
     state_names = (*LearnerClassifier.state_names, "best_epoch_")
 
-    def __init__(
-        self,
-        learner: Any,
-        *,
-        max_epochs: int | None = 200,
-        patience: int | None = None,
-        max_seconds: float | None = None,
-        select_on: str = "worst",
-        random_state: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.max_seconds = max_seconds
-        self.select_on = select_on
-        self.random_state = random_state
-
     def _shares(self, labels: Labels) -> list[int]:
         return [sys.maxsize if self.max_epochs is None else int(self.max_epochs)]
 
@@ -219,14 +213,16 @@ class DeepEnsemble(_Networks):
         select_on: str = "worst",
         random_state: Any = None,
     ) -> None:
-        self.learner = learner
+        super().__init__(
+            learner,
+            max_epochs=max_epochs,
+            patience=patience,
+            max_seconds=max_seconds,
+            select_on=select_on,
+            random_state=random_state,
+        )
         self.n_estimators = n_estimators
         self.gamma = gamma
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.max_seconds = max_seconds
-        self.select_on = select_on
-        self.random_state = random_state
 
     def _shares(self, labels: Labels) -> list[int]:
         rounds = n_rounds_for(resolve_gamma(self.gamma, labels.n_classes, owner=self._owner), labels.n_classes)

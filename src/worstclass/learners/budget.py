@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 
 
+@dataclass(eq=False)
 class Meter:
     """Counts epochs and seconds against a limit on either; None is no limit.
 
@@ -15,11 +17,10 @@ class Meter:
     (None, None, None, '2 epochs')
     """
 
-    def __init__(self, max_epochs: int | None = None, max_seconds: float | None = None) -> None:
-        self.max_epochs = max_epochs
-        self.max_seconds = max_seconds
-        self.epochs = 0
-        self._started = time.perf_counter()
+    max_epochs: int | None = None
+    max_seconds: float | None = None
+    epochs: int = field(default=0, init=False)
+    _started: float = field(default_factory=lambda: time.perf_counter(), init=False)
 
     def count(self) -> None:
         """Count one epoch."""

@@ -7,7 +7,7 @@ low and is raised until the booster is content; the value that the user gave it 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,8 +19,6 @@ from worstclass._checks import check_choice, check_count
 ITERATIONS = ("max_iter", "n_estimators", "iterations")
 #: deepest tree that is tried where the user set no depth
 DEEPEST = 64
-
-Fit = Callable[[Any], None]
 
 
 class CapacityRule(NamedTuple):
@@ -54,24 +52,23 @@ def capacity_rule(estimator: Any, grow: str | None = "auto") -> CapacityRule:
     return CapacityRule("fixed")
 
 
-def growing_fits(estimator: Any, rule: CapacityRule, fit: Fit, partial_fit: Fit) -> Iterator[Any]:
+def growing_fits(estimator: Any, rule: CapacityRule, X: Any, y: Any, n_classes: int, **keywords: Any) -> Iterator[Any]:
     """Yield a fitted estimator at each step of capacity; the next step may change it further.
 
     Parameters
     ----------
     estimator : a fresh clone, free to be changed.
     rule : how it grows.
-    fit, partial_fit : train an estimator on the sample of this round.
+    X, y, keywords : the sample of this round, and further keywords of ``fit``.
+    n_classes : number of classes; a sample need not have rows of all.
     """
     if rule.kind == "fixed":
-        fit(estimator)
-        yield estimator
+        yield estimator.fit(X, y, **keywords)
     elif rule.kind == "epochs":
         for _ in range(_ceiling(estimator, rule, default=1000)):
-            partial_fit(estimator)
-            yield estimator
+            yield estimator.partial_fit(X, y, classes=np.arange(n_classes), **keywords)
     else:
-        yield from _raised(estimator, rule, fit)
+        yield from _raised(estimator, rule, X, y, **keywords)
 
 
 def geometric_steps(ceiling: int) -> Iterator[int]:
@@ -89,7 +86,7 @@ def geometric_steps(ceiling: int) -> Iterator[int]:
     yield ceiling
 
 
-def _raised(estimator: Any, rule: CapacityRule, fit: Fit) -> Iterator[Any]:
+def _raised(estimator: Any, rule: CapacityRule, X: Any, y: Any, **keywords: Any) -> Iterator[Any]:
     """Yield fits with more and more iterations, or deeper and deeper trees."""
     by_depth = rule.kind == "depth"
     warm = not by_depth and "warm_start" in estimator.get_params(deep=False)
@@ -98,8 +95,7 @@ def _raised(estimator: Any, rule: CapacityRule, fit: Fit) -> Iterator[Any]:
     ceiling = _ceiling(estimator, rule, default=DEEPEST if by_depth else 100)
     for value in range(1, ceiling + 1) if by_depth else geometric_steps(ceiling):
         current = estimator if warm else clone(estimator)
-        fit(current.set_params(**{str(rule.parameter): value}))
-        yield current
+        yield current.set_params(**{str(rule.parameter): value}).fit(X, y, **keywords)
         trees = np.ravel(getattr(current, "estimators_", current))
         if by_depth and all(hasattr(tree, "get_depth") and tree.get_depth() < value for tree in trees):
             return  # a deeper limit would give the same trees

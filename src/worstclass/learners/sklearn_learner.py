@@ -23,9 +23,6 @@ from worstclass.learners.binning import QuantileGrid
 from worstclass.learners.capacity import CapacityRule, capacity_rule, growing_fits
 from worstclass.randomness import isolated_rng
 
-#: X, y and keywords of a fit
-Sample = tuple[Any, IntArray, dict[str, FloatArray]]
-
 
 @suggests_options
 class SklearnLearner(WeakLearner):
@@ -68,7 +65,10 @@ class SklearnLearner(WeakLearner):
 
     def check_X(self, X: Any) -> Any:
         """Check arrays and sparse matrices; leave data frames to the classifier, which knows its columns."""
-        self._check_estimator()
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
+            hint = "Pass an instance: write the class's name with brackets." if isinstance(self.estimator, type) else ""
+            allowed = "a scikit-learn classifier"
+            raise ParameterError("estimator", "SklearnLearner", allowed=allowed, got=self.estimator, hint=hint)
         tags = get_tags(_first_step(self.estimator)).input_tags
         is_pipeline, finite = isinstance(self.estimator, Pipeline), "allow-nan" if tags.allow_nan else True
         options = {"dtype": None, "allow_nd": True} if is_pipeline else {"dtype": "numeric"}
@@ -104,12 +104,6 @@ class SklearnLearner(WeakLearner):
     def restored_members(self, encoder: Any, n_classes: int, states: Sequence[Any]) -> list[Member]:
         """Return members around fitted classifiers."""
         return [SklearnMember(state) for state in states]
-
-    def _check_estimator(self) -> None:
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
-            hint = "Pass an instance: write the class's name with brackets." if isinstance(self.estimator, type) else ""
-            allowed = "a scikit-learn classifier"
-            raise ParameterError("estimator", "SklearnLearner", allowed=allowed, got=self.estimator, hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,15 +168,16 @@ class SklearnTraining(Training):
         """Train one member, raising its capacity until ``stop`` is content."""
         best = BestEpoch(stop)
         with isolated_rng(seed):
-            for sample in self._samples(sample_weight, seed):
-                for estimator in self._growing_fits(sample, seed):
+            for X, y, keywords in self._samples(sample_weight, seed):
+                fresh = with_seed(clone(self.estimator), seed)
+                for estimator in growing_fits(fresh, self.rule, X, y, self.n_classes, **keywords):
                     member = SklearnMember(estimator)
                     snapshot = partial(copy.deepcopy, member)
                     if best.judge(Epoch(member.predict(self.inputs), member.predict, snapshot)):
                         return best.result()
         return best.result()
 
-    def _samples(self, sample_weight: FloatArray, seed: int) -> Iterator[Sample]:
+    def _samples(self, sample_weight: FloatArray, seed: int) -> Iterator[tuple[Any, IntArray, dict[str, FloatArray]]]:
         """Yield what to train on, the next where the one before could not reach the edge: X, y and keywords."""
         rng = np.random.default_rng(seed)
         if not self.weighted:
@@ -193,16 +188,6 @@ class SklearnTraining(Training):
             counts = _bootstrap_counts(np.where(sample_weight > 0, self.y, -1), self.n_classes, rng)
             yield self.inputs.values, self.y, {"sample_weight": sample_weight * counts}
         yield self.inputs.values, self.y, {"sample_weight": sample_weight}
-
-    def _growing_fits(self, sample: Sample, seed: int) -> Iterator[Any]:
-        X, y, keywords = sample
-        classes = np.arange(self.n_classes)
-        return growing_fits(
-            with_seed(clone(self.estimator), seed),
-            self.rule,
-            fit=lambda estimator: estimator.fit(X, y, **keywords),
-            partial_fit=lambda estimator: estimator.partial_fit(X, y, classes=classes, **keywords),
-        )
 
 
 def _bootstrap_counts(y: IntArray, n_classes: int, rng: np.random.Generator) -> IntArray:

@@ -26,16 +26,16 @@ Batch = tuple[Tensor, Tensor]  # the rows of a batch, and their indices
 CHUNK_VALUES = 1 << 22
 
 
+@dataclass(frozen=True, eq=False)
 class EpochSampler(torch.utils.data.Sampler[Tensor]):
     """Index batches of one epoch; shuffled anew each time it is iterated when it has a generator.
 
     A last batch of a single row joins the batch before it: batch normalisation cannot train on one row.
     """
 
-    def __init__(self, n_rows: int, batch_size: int, generator: torch.Generator | None = None) -> None:
-        self.n_rows = n_rows
-        self.batch_size = batch_size
-        self.generator = generator
+    n_rows: int
+    batch_size: int
+    generator: torch.Generator | None = None
 
     def __len__(self) -> int:
         return len(self._sizes())
@@ -98,11 +98,11 @@ class TorchInputs(Inputs):
                 yield self.source[indices.to(self.source.device)], indices
 
 
+@dataclass(frozen=True, eq=False)
 class _Indexed(Dataset[Any]):
     """A data set whose items carry their index, so that answers find their rows."""
 
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
+    dataset: Any
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -178,7 +178,12 @@ def as_inputs(X: Any, num_workers: int = 0) -> TorchInputs:
     if is_map_dataset(X):
         _refuse_changing_rows(X)
         return TorchInputs(X, num_workers)
-    tensor = X.detach() if isinstance(X, Tensor) else torch.from_numpy(_torch_ready(np.asarray(X)))
+    if isinstance(X, Tensor):
+        tensor = X.detach()
+    else:  # a writeable array of a type torch knows; doubles become floats, and uint8 stays
+        X = np.asarray(X)
+        wanted = X.dtype if X.dtype in (np.uint8, np.float32) else np.float32
+        tensor = torch.from_numpy(np.require(X, dtype=wanted, requirements=["C", "W"]))
     return TorchInputs(tensor.float() if tensor.dtype in (torch.float64, torch.float16) else tensor)
 
 
@@ -200,12 +205,6 @@ def _refuse_changing_rows(dataset: Any) -> None:
                 f"The data set gives another row {index} each time it is read, as with random augmentation. Floors are "
                 "counted on the rows as they are: pass a data set without random transforms."
             )
-
-
-def _torch_ready(X: Any) -> Any:
-    """Return a writeable array of a type torch knows; doubles become floats, and uint8 stays."""
-    wanted = X.dtype if X.dtype in (np.dtype("uint8"), np.dtype("float32")) else np.dtype("float32")
-    return np.require(X, dtype=wanted, requirements=["C", "W"])
 
 
 def _row(item: Any) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -46,21 +46,19 @@ def resolve_device(device: str) -> torch.device:
     return resolved
 
 
+@dataclass(eq=False)
 class TorchRuntime:
     """One module of the right shape on the device. Reads its answers, and refuses answers that cannot be used.
 
     The weights of members are put into it in turn; threads wait for each other.
     """
 
-    def __init__(
-        self, module: nn.Module, encoder: TorchEncoder, device: torch.device, batch_size: int, n_classes: int
-    ) -> None:
-        self.module = module
-        self.encoder = encoder
-        self.device = device
-        self.batch_size = batch_size
-        self.n_classes = n_classes
-        self._lock = threading.Lock()
+    module: nn.Module
+    encoder: TorchEncoder
+    device: torch.device
+    batch_size: int
+    n_classes: int
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __reduce__(self) -> Any:
         """Copy and pickle everything but the lock."""

@@ -20,7 +20,7 @@ from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord
 from worstclass.exceptions import ModuleError, WorstClassWarning
 from worstclass.floors import Floors
-from worstclass.metrics import SELECTION, ClassCounts
+from worstclass.metrics import SELECTION
 from worstclass.selection.result import SPENT, CandidateRecord, FeasibleFloors, Theta
 
 #: X, y, X_val, y_val
@@ -161,10 +161,8 @@ def _prefix_meeting_floors(booster: WorstClassBooster) -> int | None:
     """
 
     def rank(record: RoundRecord) -> tuple[float, int]:
-        if record.val_totals is None:
-            return 0.0, -record.round
-        counts = ClassCounts(np.array(record.vote_val_correct), np.array(record.val_totals))
-        return SELECTION[booster.select_on](counts), -record.round
+        counts = record.validation
+        return 0.0 if counts is None else SELECTION[booster.select_on](counts), -record.round
 
     quota = Floors.from_theta(booster.theta, booster.classes_).vote_quota(booster.history_[0].class_totals)
     meeting = [record for record in booster.history_ if (np.array(record.vote_correct) >= quota).all()]

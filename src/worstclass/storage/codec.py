@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,6 @@ from worstclass.storage.files import class_named, is_record, is_unfitted, name_o
 
 #: numeric arrays of more entries go to a file; smaller ones are easier to read in JSON
 MOST_INLINE = 100
-#: weights that were read from one file while they are written to another
-Moved = list[tuple[files.StoredWeights, Path]]
 ARRAYS, HISTORY = "arrays.safetensors", "history.json"
 
 
@@ -68,12 +66,11 @@ class Writer:
     Parameters
     ----------
     folder : where the side files go.
-    write_model : writes a fitted estimator to a folder of its own, and returns the ``moved`` of its writer.
+    write_model : writes a fitted estimator to a folder of its own.
     """
 
-    def __init__(self, folder: Path, write_model: Callable[[Any, Path], Moved]) -> None:
+    def __init__(self, folder: Path, write_model: Callable[[Any, Path], None]) -> None:
         self.folder = folder
-        self.moved: Moved = []
         self._write_model = write_model
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._n_objects = 0
@@ -169,12 +166,10 @@ class Writer:
         for number, member in enumerate(members, start=1):
             file = numbered(self.folder, "members", number, f".{suffix}")
             (files.write_sklearn if suffix == "skops" else files.write_tensors)(member.state, file)
-            if isinstance(source := getattr(member, "weights", None), files.StoredWeights):
-                self.moved.append((source, file))
         return {"$members": len(members), "suffix": suffix}
 
     def _model(self, value: Any, name: str | int) -> Any:
-        self.moved += self._write_model(value, model_folder(self.folder, name))
+        self._write_model(value, model_folder(self.folder, name))
         return {"$model": name}
 
     def _not_storable(self, value: Any, where: str) -> Any:
@@ -242,7 +237,7 @@ class Reader:
         if suffix == "skops":
             return files.read_sklearn(file, self.trusted)
         files.require_file(file)
-        return files.read_tensors(file) if self.keep_in_memory else files.StoredWeights(file.resolve())
+        return files.read_tensors(file) if self.keep_in_memory else partial(files.read_tensors, file.resolve())
 
     @cached_property
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:

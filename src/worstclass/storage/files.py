@@ -10,7 +10,7 @@ import importlib
 import json
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -72,17 +72,6 @@ def write_tensors(values: dict[str, Any], file: Path, library: str = "torch") ->
 def read_tensors(file: Path, library: str = "torch") -> dict[str, Any]:
     """Read tensors, or arrays of numpy, by name."""
     return dict(_read(file, lambda: importlib.import_module(f"safetensors.{library}").load_file(file)))
-
-
-@dataclass
-class StoredWeights:
-    """The weights of one torch member, read from the file each time they are needed."""
-
-    file: Path
-
-    def __call__(self) -> dict[str, Any]:
-        """Return the weights."""
-        return read_tensors(self.file)
 
 
 def require_file(file: Path) -> None:

@@ -36,7 +36,7 @@ from worstclass._version import __version__
 from worstclass.exceptions import ModelFormatError, ParameterError, WorstClassError
 from worstclass.learners.base import WeakLearner
 from worstclass.storage import files
-from worstclass.storage.codec import ARRAYS, HISTORY, Moved, Reader, Writer
+from worstclass.storage.codec import ARRAYS, HISTORY, Reader, Writer
 
 FORMAT = "worstclass-model"
 FORMAT_VERSION = 2
@@ -83,17 +83,13 @@ def save_model(model: Any, path: str | Path) -> Path:
     is_new, staging = not folder.exists(), folder / STAGING
     shutil.rmtree(staging, ignore_errors=True)
     try:
-        moved = _write(model, staging)
+        _write(model, staging)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         if is_new and folder.is_dir():
             folder.rmdir()
         raise
     _replace(folder, staging)
-    home = folder.resolve()
-    for weights, file in moved:  # a model whose members lay in this folder finds them where they are now
-        if weights.file.is_relative_to(home):
-            weights.file = home / file.relative_to(staging)
     return folder
 
 
@@ -111,7 +107,8 @@ def load_model(
     path : the folder.
     module : the factory of the network, if the model was trained with one of your own. It is not stored.
     trusted : names of types outside of scikit-learn that members or steps of a pipeline may be made of.
-    keep_in_memory : False leaves torch members on disk; each is read when it answers, one at a time.
+    keep_in_memory : False leaves torch members on disk; each is read when it answers, one at a time. The files must
+        stay where they are: load the model again after its folder was written anew.
 
     Returns
     -------
@@ -125,8 +122,8 @@ def results_folder(path: str | Path) -> Path:
     return Path(path) / RESULTS
 
 
-def _write(model: Any, folder: Path) -> Moved:
-    """Write one model, and those inside it; return the weights that were read from other files meanwhile."""
+def _write(model: Any, folder: Path) -> None:
+    """Write one model, and those inside it."""
     _require_fitted(model)
     folder.mkdir(parents=True)
     writer = Writer(folder, _write)
@@ -143,7 +140,6 @@ def _write(model: Any, folder: Path) -> Moved:
         card |= {"kind": SKLEARN, "params": {}, "state": {} if seen is None else writer.state({SEEN: seen})}
     writer.close()
     files.write_json(folder / CARD, card)
-    return writer.moved
 
 
 def _read(folder: Path, **options: Any) -> Any:

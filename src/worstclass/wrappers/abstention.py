@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_delta, suggests_options
@@ -16,7 +15,7 @@ from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.certificates.certificate import PROVEN
 from worstclass.data.labels import Labels, known_labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import ROLES, SeenRows, check_unseen, row_hashes
+from worstclass.data.seen_rows import ROLES, check_unseen, row_hashes
 from worstclass.data.splits import columns_in_order, take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning, UnmetBoundWarning
 from worstclass.wrappers.abstention_rules import (
@@ -30,7 +29,7 @@ from worstclass.wrappers.abstention_rules import (
 )
 from worstclass.wrappers.base import HeldOut, WrappedClassifier, indexable
 from worstclass.wrappers.risk_report import ClassRisk, RiskCertificate, RiskReport, worst_first
-from worstclass.wrappers.scores import answers_and_margins, resolve_margin, rows_of_options
+from worstclass.wrappers.scores import answers_and_margins, resolve_kind, rows_of_options
 
 OWNER = "AbstainingClassifier"
 
@@ -184,7 +183,7 @@ class AbstainingClassifier(WrappedClassifier):
         """Return rows with their columns in order, and their class indices."""
         check_is_fitted(self, "threshold_")
         X, y = indexable(X), indexable(y)
-        self._require_labels(X, y)
+        self._require_rows(X, y)
         rows = columns_in_order(X, getattr(self, "feature_names_in_", None))
         labels = known_labels(rows, y, self.classes_, name="y")
         if len(labels.index) == 0:
@@ -210,12 +209,9 @@ class AbstainingClassifier(WrappedClassifier):
             raise ParameterError("cv", OWNER, allowed=allowed, got=self.cv, hint=hint)
         if not self.allow_equal_rows:
             rest = _without_copies(X, train, rest)
-        trained, held_out = take_rows(X, train), take_rows(X, rest)
-        seen = SeenRows.of(trained, calibration=held_out)
-        overlap = self._check_unseen(held_out, seen, ("training",))
-        model = clone(self.estimator)
-        model.fit(trained, labels.classes[labels.index[train]], **rows_of_options(options, train, labels))
-        return HeldOut(model, self._judge(model, held_out, labels.index[rest], kind), seen, overlap)
+        trained, held_out = Labels(labels.classes, labels.index[train]), Labels(labels.classes, labels.index[rest])
+        options = rows_of_options(options, train, labels)
+        return self._trained(take_rows(X, train), trained, options, take_rows(X, rest), held_out, kind)
 
     def _choose(self, found: HeldOut, kind: str, wanted: tuple[FloatArray, Any]) -> None:
         """Find the threshold and certify it; the rows that choose it do not prove it."""
@@ -271,7 +267,7 @@ class AbstainingClassifier(WrappedClassifier):
             if not is_share and not (name == "cv" and self._is_prefit):
                 allowed = "a share in (0, 1) or 'prefit'" if name == "cv" else "a share in (0, 1)"
                 raise ParameterError(name, OWNER, allowed=allowed, got=value)
-        return resolve_margin(self.estimator, self.margin, owner=OWNER)
+        return resolve_kind(self.estimator, self.margin, "margin", owner=OWNER)
 
 
 def _without_copies(X: Any, train: IntArray, rest: IntArray) -> IntArray:

@@ -212,11 +212,9 @@ def with_abstentions(answers: npt.NDArray[Any], answered: BoolArray, value: Any)
     >>> with_abstentions(np.array([1, 2]), np.array([True, False]), None).tolist()
     [1, None]
     """
-    if answers.dtype.kind == "U" and isinstance(value, str):
-        return np.where(answered, answers, np.array(value))
-    if answers.dtype.kind in "iuf" and isinstance(value, int | float) and not isinstance(value, bool):
-        whole = answers.dtype.kind in "iu" and isinstance(value, int)
-        return np.where(answered, answers.astype(np.int64 if whole else np.float64), value)
+    kinds = {answers.dtype.kind, np.asarray(value).dtype.kind}
+    if kinds == {"U"} or kinds <= set("iuf"):
+        return np.where(answered, answers, np.asarray(value))
     mixed = answers.astype(object)
     mixed[~answered] = value
     return mixed

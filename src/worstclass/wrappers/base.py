@@ -8,11 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +21,7 @@ from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import RowOverlap, SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ModelFormatError, ParameterError
+from worstclass.learners.estimator import with_input_tags
 from worstclass.randomness import SeedTree
 
 
@@ -88,32 +86,36 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         X, y = indexable(X), indexable(y)
         kind = self._check_parameters()
         options = self._fit_options(fit_params)
+        self._require_rows(X, y)
         if self._is_prefit:
             X, labels = self._prefit_rows(X, y, X_val, y_val, *options.values())
         else:
-            labels = self._training_labels(X, y)
+            labels = training_labels(X, y)
         wanted = self._wanted(labels.classes)
         if self._is_prefit:
-            seen = SeenRows.of(**{self.held_out_role: X})
-            before = getattr(self.estimator, "seen_rows_", None)
-            overlap = self._check_unseen(X, before, self.refused_roles)
-            found = HeldOut(self.estimator, self._judge(self.estimator, X, labels.index, kind), seen, overlap)
+            overlap = self._check_unseen(X, getattr(self.estimator, "seen_rows_", None), self.refused_roles)
+            judged = self._judge(self.estimator, X, labels.index, kind)
+            found = HeldOut(self.estimator, judged, SeenRows.of(**{self.held_out_role: X}), overlap)
         elif X_val is None and y_val is None:
             found = self._divided(X, labels, options, kind)
         else:
             rows, held_out = self._validation_rows(X, labels, X_val, y_val)
-            seen = SeenRows.of(X, **{self.held_out_role: rows})
-            overlap = self._check_unseen(rows, seen, ("training",))
-            given = {**options, **self._validation_options(rows, y_val)}
-            model = clone(self.estimator).fit(X, labels.classes[labels.index], **given)
-            found = HeldOut(model, self._judge(model, rows, held_out.index, kind), seen, overlap)
+            known = inspect.signature(self.estimator.fit).parameters
+            if self.held_out_role == "validation" and {"X_val", "y_val"} <= set(known):
+                options |= {"X_val": rows, "y_val": y_val}
+            found = self._trained(X, labels, options, rows, held_out, kind)
         self._adopt(found, labels.classes)
         self._choose(found, kind, wanted)
         return self
 
-    def _validation_options(self, X_val: Any, y_val: Any) -> dict[str, Any]:
-        """Return validation rows as options of the classifier's ``fit``; none unless it may see them."""
-        return {}
+    def _trained(
+        self, X: Any, labels: Labels, options: dict[str, Any], rows: Any, held_out: Labels, kind: str
+    ) -> HeldOut:
+        """Train the classifier, and judge it on held-out rows, none of which may be a training row."""
+        seen = SeenRows.of(X, **{self.held_out_role: rows})
+        overlap = self._check_unseen(rows, seen, ("training",))
+        model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
+        return HeldOut(model, self._judge(model, rows, held_out.index, kind), seen, overlap)
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
@@ -121,17 +123,8 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Tell scikit-learn that options of ``fit`` go to the inner classifier."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
-
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            inner = get_tags(self.estimator).input_tags
-            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        return tags
+        return with_input_tags(super().__sklearn_tags__(), self.estimator)
 
     @property
     def _owner(self) -> str:
@@ -162,8 +155,6 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
 
     def _fit_options(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the options for ``fit`` of the inner classifier; refuse those it does not have."""
-        if get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", **given).estimator.fit)
         if not self._is_prefit:
             known = inspect.signature(self.estimator.fit).parameters
             if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
@@ -175,12 +166,6 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             return None
         return SeedTree.from_random_state(self.random_state, owner=self._owner).seed(0)
 
-    def _training_labels(self, X: Any, y: Any) -> Labels:
-        self._require_labels(X, y)
-        if len(getattr(X, "shape", ())) == 2 and X.shape[1] == 0:
-            raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
-        return training_labels(X, y)
-
     def _prefit_rows(self, X: Any, y: Any, *others: Any) -> tuple[Any, Labels]:
         """Return held-out rows with their columns in order, and their labels, for a fitted classifier."""
         if any(other is not None for other in others):
@@ -188,7 +173,6 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
                 f"With cv='prefit', fit of {self._owner} takes held-out rows as X and y and nothing else: there is "
                 "nothing to train."
             )
-        self._require_labels(X, y)
         X = columns_in_order(X, getattr(self.estimator, "feature_names_in_", None))
         return X, known_labels(X, y, self._fitted_classes(), name="y")
 
@@ -214,9 +198,11 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
                 hint="Fit it on other rows first, or let cv hold rows out.",
             ) from None
 
-    def _require_labels(self, X: Any, y: Any) -> None:
+    def _require_rows(self, X: Any, y: Any) -> None:
         if y is None and not is_map_dataset(X):
             raise DataError(f"{self._owner} requires y to be passed, but the target y is None.")
+        if len(getattr(X, "shape", ())) == 2 and X.shape[1] == 0:
+            raise DataError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
 
     def _check_unseen(self, X: Any, seen: SeenRows | None, roles: Iterable[str]) -> RowOverlap:
         return check_unseen(X, seen, roles=roles, owner=self._owner, allow_equal_rows=bool(self.allow_equal_rows))

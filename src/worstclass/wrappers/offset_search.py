@@ -145,9 +145,9 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
 
     Parameters
     ----------
-    scores : shape (n, K), finite.
+    scores : shape (n, K), finite; of probabilities, ``scores.log_probabilities``.
     target : class indices, shape (n,). A class without a row keeps the offset 0, the mean of the others.
-    quota : how many rows of each class should be right, shape (K,).
+    quota : how many rows of each class should be right, shape (K,); for floors, their ``vote_quota``.
 
     Returns
     -------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,7 +22,7 @@ from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.wrappers.base import HeldOut, WrappedClassifier
 from worstclass.wrappers.offset_search import find_offsets
-from worstclass.wrappers.scores import HeldOutScores, class_scores, make_folds, out_of_fold, resolve_kind
+from worstclass.wrappers.scores import class_scores, make_folds, out_of_fold, resolve_kind
 
 OWNER = "WorstClassOffsets"
 
@@ -148,17 +147,13 @@ class WorstClassOffsets(WrappedClassifier):
         self._check_common_parameters()
         if not isinstance(self.refit, bool | np.bool_):
             raise ParameterError("refit", OWNER, allowed="True or False", got=self.refit)
-        return resolve_kind(self.estimator, self.scores, owner=OWNER)
+        return resolve_kind(self.estimator, self.scores, "scores", owner=OWNER)
 
     def _wanted(self, classes: npt.NDArray[Any]) -> Floors | None:
         return None if self.theta is None else Floors.from_theta(self.theta, classes, owner=OWNER)
 
-    def _judge(self, model: Any, X: Any, target: IntArray, kind: str) -> HeldOutScores:
-        return HeldOutScores(class_scores(model, X, kind), target)
-
-    def _validation_options(self, X_val: Any, y_val: Any) -> dict[str, Any]:
-        takes_them = {"X_val", "y_val"} <= set(inspect.signature(self.estimator.fit).parameters)
-        return {"X_val": X_val, "y_val": y_val} if takes_them else {}
+    def _judge(self, model: Any, X: Any, target: IntArray, kind: str) -> tuple[FloatArray, IntArray]:
+        return class_scores(model, X, kind), target
 
     def _divided(self, X: Any, labels: Labels, options: dict[str, Any], kind: str) -> HeldOut:
         """Collect out-of-fold scores, and train on all rows."""
@@ -166,24 +161,24 @@ class WorstClassOffsets(WrappedClassifier):
         if not self.refit and len(folds) > 1:
             allowed, hint = "True with several folds", "Give cv one split."
             raise ParameterError("refit", OWNER, allowed=allowed, got=False, hint=hint)
-        held_out, last = out_of_fold(self.estimator, X, labels, folds, kind, options, self.n_jobs)
+        *judged, last = out_of_fold(self.estimator, X, labels, folds, kind, options, self.n_jobs)
         if not self.refit:
             trained, chose = folds[0]
-            return HeldOut(last, held_out, SeenRows.of(take_rows(X, trained), take_rows(X, chose)), None)
+            return HeldOut(last, judged, SeenRows.of(take_rows(X, trained), take_rows(X, chose)), None)
         model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
         seen = SeenRows.of(X)
-        return HeldOut(model, held_out, replace(seen, validation=seen.training), None)
+        return HeldOut(model, judged, replace(seen, validation=seen.training), None)
 
     def _choose(self, found: HeldOut, kind: str, wanted: Floors | None) -> None:
         """Find the offsets, report on the rows that chose them, and warn about floors that are missed."""
-        held_out: HeldOutScores = found.judged
-        floors, self.scores_, self.overlap_ = wanted, kind, found.overlap
+        (scores, target), floors = found.judged, wanted
+        self.scores_, self.overlap_ = kind, found.overlap
         K, labels = len(self.classes_), self.classes_.tolist()
-        totals = np.bincount(held_out.target, minlength=K)
+        totals = np.bincount(target, minlength=K)
         quota = None if floors is None else floors.vote_quota(totals)
-        self.offsets_ = find_offsets(held_out.scores, held_out.target, quota)
+        self.offsets_ = find_offsets(scores, target, quota)
         before, counts = (
-            ClassCounts(count_correct(held_out.target, (held_out.scores + b).argmax(axis=1), K), totals)
+            ClassCounts(count_correct(target, (scores + b).argmax(axis=1), K), totals)
             for b in (np.zeros(K), self.offsets_)
         )
         self.validation_report_before_ = ClassReport.from_counts(before, labels, floors)

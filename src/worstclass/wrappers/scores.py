@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -20,55 +20,43 @@ from worstclass.exceptions import DataError, ParameterError
 
 Split = tuple[IntArray, IntArray]
 
-#: what offsets can be added to
-KINDS = ("auto", "mean-proba", "log-proba", "proba", "decision")
-#: what the margin of an answer can be
-MARGINS = ("own", *KINDS)
-#: smaller probabilities are replaced by this one before the logarithm
-LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
-
-_METHOD = {
+#: the method that each kind of scores comes from, in the order in which "auto" looks for them; "own" is a margin
+METHODS = {
     "mean-proba": "mean_proba",
+    "own": "decision_margin",
     "log-proba": "predict_proba",
     "proba": "predict_proba",
     "decision": "decision_function",
 }
-#: kinds whose scores are logarithms
-_LOGARITHMS = ("mean-proba", "log-proba")
+#: smaller probabilities are replaced by this one before the logarithm
+LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
 
 
-def resolve_kind(estimator: Any, scores: Any, *, owner: str) -> str:
-    """Return which scores of a classifier are used; refuse a classifier that does not have them.
+def resolve_kind(estimator: Any, given: Any, parameter: str, *, owner: str) -> str:
+    """Return which scores (or, for the parameter "margin", which margin) of a classifier are used.
 
     For a booster ``"auto"`` takes the mean probabilities of the members if they have any. The vote shares of T members
-    have at most T + 1 values, so many rows are tied and offsets can only move them together. Offsets on logarithms of
-    probabilities are class weights, which reach the smallest worst-class error if the probabilities are right.
+    have at most T + 1 values, so many rows are tied: offsets can only move them together, and the lead of the vote
+    hardly tells them apart. Offsets on logarithms of probabilities are class weights, which reach the smallest
+    worst-class error if the probabilities are right.
     """
-    check_choice(scores, "scores", owner, KINDS)
-    kind, hint = str(scores), f"scores={scores!r} needs it."
-    if scores == "auto":
-        otherwise = "log-proba" if hasattr(estimator, "predict_proba") else "decision"
-        kind, hint = "mean-proba" if has_mean(estimator) else otherwise, "predict_proba would do as well."
-    if kind == "mean-proba" and not has_mean(estimator):
+    kinds = [kind for kind in METHODS if kind != "own" or parameter == "margin"]
+    check_choice(given, parameter, owner, ["auto", *kinds])
+    kind = next((kind for kind in kinds if _has(estimator, kind)), "decision") if given == "auto" else str(given)
+    if _has(estimator, kind):
+        return kind
+    allowed, hint = f"a classifier with {METHODS[kind]}", f"{parameter}={given!r} needs it."
+    if given == "auto":
+        hint = "predict_proba would do as well."
+    if kind == "mean-proba":
         allowed = "a booster whose members give probabilities (torch networks, classifiers with predict_proba)"
-        hint = "scores='mean-proba' needs it; 'proba' takes the vote shares."
-        raise ParameterError("estimator", owner, allowed=allowed, got=estimator, hint=hint)
-    _require(estimator, _METHOD[kind], owner, hint)
-    return kind
+        hint = f"{hint} 'proba' takes the vote shares."
+    raise ParameterError("estimator", owner, allowed=allowed, got=estimator, hint=hint)
 
 
-def resolve_margin(estimator: Any, margin: Any, *, owner: str) -> str:
-    """Return which margin of a classifier is used; refuse a classifier that does not have it.
-
-    For a booster ``"auto"`` takes the mean probabilities of the members if they have any: the lead of the vote of few
-    members has few values, so it hardly tells the rows apart.
-    """
-    check_choice(margin, "margin", owner, MARGINS)
-    if margin == "own":
-        _require(estimator, "decision_margin", owner, "margin='own' needs it.")
-    if margin == "own" or (margin == "auto" and hasattr(estimator, "decision_margin") and not has_mean(estimator)):
-        return "own"
-    return resolve_kind(estimator, margin, owner=owner)
+def log_probabilities(values: FloatArray) -> FloatArray:
+    """Return the logarithms of probabilities, finite also for those that are 0: scores on which offsets are weights."""
+    return np.log(np.maximum(values, LEAST_PROBABILITY))
 
 
 def class_scores(estimator: Any, X: Any, kind: str) -> FloatArray:
@@ -76,7 +64,7 @@ def class_scores(estimator: Any, X: Any, kind: str) -> FloatArray:
 
     The single column of a two-class ``decision_function`` is that of the second class; the first class has 0.
     """
-    method, name = _METHOD[kind], type(estimator).__name__
+    method, name = METHODS[kind], type(estimator).__name__
     values = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
     n_classes = len(estimator.classes_)
     if values.ndim == 1 and n_classes == 2:
@@ -91,7 +79,7 @@ def class_scores(estimator: Any, X: Any, kind: str) -> FloatArray:
             f"{method} of {name} must return finite scores. Got NaN or infinity in {bad} of {len(values)} rows. "
             "Check the rows and the training of the classifier."
         )
-    return np.log(np.maximum(values, LEAST_PROBABILITY)) if kind in _LOGARITHMS else values
+    return log_probabilities(values) if kind in ("mean-proba", "log-proba") else values
 
 
 def answers_and_margins(estimator: Any, X: Any, margin: str) -> tuple[IntArray, FloatArray]:
@@ -114,24 +102,13 @@ def answers_and_margins(estimator: Any, X: Any, margin: str) -> tuple[IntArray, 
     return answers, np.asarray(own - scores.max(axis=1))
 
 
-def has_mean(estimator: Any) -> bool:
-    """Tell whether a classifier is a booster whose members give probabilities."""
-    return hasattr(estimator, "mean_proba") and bool(getattr(estimator, "gives_probabilities", True))
-
-
-def _require(estimator: Any, method: str, owner: str, hint: str) -> None:
-    if not hasattr(estimator, method):
-        raise ParameterError("estimator", owner, allowed=f"a classifier with {method}", got=estimator, hint=hint)
+def _has(estimator: Any, kind: str) -> bool:
+    """Tell whether a classifier has scores of a kind; a booster has mean probabilities if its members give any."""
+    gives_them = kind != "mean-proba" or bool(getattr(estimator, "gives_probabilities", True))
+    return hasattr(estimator, METHODS[kind]) and gives_them
 
 
 # held-out rows
-
-
-class HeldOutScores(NamedTuple):
-    """Scores of held-out rows, shape (n, K), and their class indices."""
-
-    scores: FloatArray
-    target: IntArray
 
 
 @dataclass(frozen=True)
@@ -171,8 +148,8 @@ def out_of_fold(
     kind: str,
     options: Mapping[str, Any],
     n_jobs: int | None = None,
-) -> tuple[HeldOutScores, Any]:
-    """Train a clone on each fold and collect its scores of the held-out rows; return them and the last clone.
+) -> tuple[FloatArray, IntArray, Any]:
+    """Train a clone on each fold; return its scores of the held-out rows, their class indices, and the last clone.
 
     Folds run in parallel through joblib. A row that is held out several times counts as often; a row of
     ``sample_weight`` 0 is not held out. If a fold trains on no row of a class, its held-out rows of that class are left
@@ -185,12 +162,12 @@ def out_of_fold(
         delayed(_fit_and_score)(clone(estimator), X, labels, train, test[counts[test]], kind, options)
         for train, test in folds
     )
-    scores = np.concatenate([part.scores for _, part in parts])
+    scores = np.concatenate([found for found, _, _ in parts])
     if len(scores) == 0:
         raise DataError("There is no held-out row to choose offsets on: the folds of cv hold none out.")
     finite = scores[np.isfinite(scores)]
     scores[~np.isfinite(scores)] = finite.min() - 2 * (np.ptp(finite) + 1)
-    return HeldOutScores(scores, np.concatenate([part.target for _, part in parts])), parts[-1][0]
+    return scores, np.concatenate([target for _, target, _ in parts]), parts[-1][2]
 
 
 def rows_of_options(options: Mapping[str, Any], index: IntArray, labels: Labels) -> dict[str, Any]:
@@ -206,14 +183,14 @@ def rows_of_options(options: Mapping[str, Any], index: IntArray, labels: Labels)
 
 def _fit_and_score(
     member: Any, X: Any, labels: Labels, train: IntArray, test: IntArray, kind: str, options: Mapping[str, Any]
-) -> tuple[Any, HeldOutScores]:
+) -> tuple[FloatArray, IntArray, Any]:
     member.fit(take_rows(X, train), labels.classes[labels.index[train]], **rows_of_options(options, train, labels))
     known = np.searchsorted(labels.classes, member.classes_)
     test = test[np.isin(labels.index[test], known)]
     scores = np.full((len(test), labels.n_classes), -np.inf)
     if len(test):
         scores[:, known] = class_scores(member, take_rows(X, test), kind)
-    return member, HeldOutScores(scores, labels.index[test])
+    return scores, labels.index[test], member
 
 
 def _splitter(cv: Any, labels: Labels, random_state: Any, owner: str) -> Any:
