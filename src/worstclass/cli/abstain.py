@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from worstclass.cli.console import MissingOption, say, say_json
+from worstclass.cli.console import OptionError, say, say_json
 from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, OutFolder, numbers_by_class
 
 #: margins, as the library calls them
@@ -47,25 +47,20 @@ def abstain(
     """
     import warnings
 
-    from worstclass.cli.data import class_names
-    from worstclass.cli.model import (
-        HELD_OUT,
-        described,
-        exit_code,
-        made_by,
-        open_with_rows,
-        write_model,
-    )
+    from worstclass.cli.data import Data
+    from worstclass.cli.model import HELD_OUT, described, exit_code, made_by, open_model, write_model
     from worstclass.exceptions import UnmetBoundWarning
     from worstclass.wrappers.abstention import AbstainingClassifier
 
     if not risk:
-        raise MissingOption("--risk", "Give the risk limit, for example --risk 0.1.")
-    inside, rows = open_with_rows(model, data, HELD_OUT)
+        raise OptionError("Missing option --risk. Give the risk limit, for example --risk 0.1.")
+    inside, opened = open_model(model, data.network), Data.open(data)
+    rows = opened.rows(inside, HELD_OUT, data.seed, data.max_rows)
     if hasattr(inside, "abstain_label_"):  # its rule is replaced, on rows that neither chose nor proved it
         inside.estimator_.seen_rows_ = inside.seen_rows_
         inside = inside.estimator_
-    limits = numbers_by_class(risk, inside.classes_.tolist(), "--risk", "a number in (0, 1]", class_names(data.data))
+    classes, allowed = inside.classes_.tolist(), "a number in (0, 1]"
+    limits = numbers_by_class(risk, classes, "--risk", opened.class_names, allowed=allowed)
     careful = AbstainingClassifier(
         inside,
         limits,

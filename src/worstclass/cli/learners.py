@@ -5,75 +5,55 @@ from __future__ import annotations
 import importlib
 import runpy
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from worstclass.cli.console import ConflictingOptions, option_of
-from worstclass.cli.data import paper_settings
+from worstclass.cli.console import OptionError, refuse_given
+from worstclass.cli.data import Data
 from worstclass.cli.options import BoosterOptions, NetworkOptions
 from worstclass.exceptions import DatasetError, ParameterError
 
-#: categories that scikit-learn's histogram gradient boosting takes in one column
+#: categories that a column may have before it is taken for one of names, ids or dates
 MOST_CATEGORIES = 255
 
 
-def default_method(data: str, X: Any, network: str | None) -> str:
+def default_method(data: Data, X: Any, network: str | None) -> str:
     """Return our booster: over networks, or over gradient-boosted trees for a table."""
-    return "ours" if network or _is_images(X) or paper_settings(data).get("learner") else "ours-trees"
+    return "ours" if network or _is_images(X) or data.settings.get("learner") else "ours-trees"
 
 
-def network_options(data: str, X: Any, options: NetworkOptions) -> dict[str, Any]:
+def network_options(data: Data, X: Any, options: NetworkOptions) -> dict[str, Any]:
     """Return the options of ``TorchLearner``: the paper's for a named data set, then those of the user."""
     default = {"module": "cnn-small"} if _is_images(X) else {"module": "mlp", "standardize": True}
-    chosen = dict(paper_settings(data).get("learner") or default)
+    chosen = dict(data.settings.get("learner") or default)
     if options.network is not None:
         chosen["module"] = network_factory(options.network)
     return {**chosen, **options.learner()}
 
 
-def build_estimator(
-    name: str,
-    data: str,
-    X: Any,
-    options: BoosterOptions,
-    *,
-    own: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> Any:
-    """Build the estimator of a method for the rows of DATA.
+def build_estimator(name: str, data: Data, X: Any, options: BoosterOptions, **more: Any) -> Any:
+    """Build the estimator of a method for the training rows X of DATA.
 
-    Parameters
-    ----------
-    name : of the method.
-    data, X : DATA, and its training rows.
-    options : what the user set for networks and boosters; refused where the method has no use for it.
-    own : the method's own options (``--set``).
-    more : further parameters of ``build_method``.
+    ``options`` are what the user set for networks and boosters, refused where the method has no use for them; ``more``
+    are further parameters of ``build_method``, the method's own options (``--set``) among them.
     """
     from worstclass.methods import build_method, find_method
 
-    method = find_method(name)
-    learner, network, given = {}, "mlp", options.booster()
+    method, given = find_method(name), options.booster()
+    learner: dict[str, Any] = {"module": "mlp"}
     if method.kind == "network":
         learner = network_options(data, X, options)
-        network = learner.pop("module")
     else:
         _refuse_unsuited(name, X)
         unused = [*options.learner(), *(["network"] if options.network else [])]
-        _refuse(unused, f"the method {name} trains no network.")
-    boosts = "n_rounds" in method.options
-    if not boosts:
+        refuse_given(unused, f"the method {name} trains no network.")
+    if "n_rounds" in method.options:
+        paper = data.settings.get("booster", {})
+        given = {key: value for key, value in paper.items() if key in method.options} | given
+    else:
         hint = f" Set the options of the method with --set: {', '.join(method.options)}." if method.options else ""
-        _refuse(given, f"{name} is not a boosting method.{hint}")
-    paper = paper_settings(data).get("booster", {}) if boosts else {}
-    settings = {**{key: value for key, value in paper.items() if key in method.options}, **given, **(own or {})}
-    return build_method(name, network, learner=learner or None, **more, **settings)
-
-
-def _refuse(given: Any, why: str) -> None:
-    if given:
-        raise ConflictingOptions(", ".join(option_of(name) for name in given), why)
+        refuse_given(given, f"{name} is not a boosting method.{hint}")
+    return build_method(name, learner.pop("module"), learner=learner, **{**given, **more})
 
 
 def _is_images(X: Any) -> bool:
@@ -83,7 +63,7 @@ def _is_images(X: Any) -> bool:
 def _refuse_unsuited(name: str, X: Any) -> None:
     """Refuse images, and text columns that tell nearly every row apart (names, ids, dates)."""
     if _is_images(X):
-        raise ConflictingOptions(f"--method {name}", "it takes tables, and the data are images.")
+        raise OptionError(f"--method {name} cannot be used here: it takes tables, and the data are images.")
     columns = getattr(X, "columns", ())
     many = [name for name in columns if X[name].dtype == "category" and X[name].nunique() > MOST_CATEGORIES]
     if many:

@@ -1,16 +1,15 @@
-"""MODEL on the command line: open one, with rows or without, and write one with its results."""
+"""MODEL on the command line: open one, and write one with its results."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worstclass.cli.data import Rows, draw_rows, load_parts
+from worstclass.cli.data import Rows
 from worstclass.cli.learners import network_factory
-from worstclass.cli.options import DataOptions, HeldOutOptions
+from worstclass.cli.options import DataOptions
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
@@ -25,24 +24,6 @@ def open_model(folder: Path, network: str | None) -> Any:
     from worstclass.storage import load_model
 
     return load_model(folder, module=None if network is None else network_factory(network), keep_in_memory=False)
-
-
-def open_with_rows(folder: Path, data: HeldOutOptions, wanted: Sequence[str]) -> tuple[Any, Rows]:
-    """Read a model and the rows of the first wanted part of DATA."""
-    model = open_model(folder, data.network)
-    parts = load_parts(data, model.classes_, data.seed)
-    return model, rows_for(model, draw_rows(parts, wanted, data.data, data.max_rows, data.seed))
-
-
-def rows_for(model: Any, rows: Rows) -> Rows:
-    """Bring columns into the model's order, and check that every label is a class of the model."""
-    from worstclass.data.chunks import columns_by_name
-    from worstclass.data.labels import known_labels
-    from worstclass.data.splits import Part
-
-    labels = known_labels(rows.part.X, rows.part.y, model.classes_, "the target column")
-    X = columns_by_name(rows.part.X, getattr(model, "feature_names_in_", None))
-    return replace(rows, part=Part(X, model.classes_[labels.index]))
 
 
 def class_reports(model: Any, splits: Splits) -> dict[str, ClassReport]:

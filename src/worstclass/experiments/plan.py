@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 import shlex
 import time
 import uuid
@@ -22,7 +21,7 @@ from worstclass.data.sources import Source
 from worstclass.data.splits import Part, Splits, take_rows
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.cells import Cell, CellEvent, CellOutcome, CellResult, run_cells
-from worstclass.experiments.run import layers_of
+from worstclass.experiments.run import fit_on_splits, layers_of
 from worstclass.experiments.significance import SeedsChange
 from worstclass.floors import Floors
 from worstclass.methods import Method, build_method, find_method, list_methods
@@ -47,6 +46,11 @@ class Budget:
             raise ParameterError("budget", "compare", allowed="epochs=N or seconds=S", got="neither")
         check_count(self.epochs, "budget", "compare", words=[None])
         check_positive(self.seconds, "budget", "compare", words=[None])
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The budget as parameters of ``build_method``."""
+        return {"max_epochs": self.epochs, "max_seconds": self.seconds}
 
     @classmethod
     def parse(cls, text: str) -> Budget:
@@ -105,8 +109,7 @@ class ComparisonPlan:
             self.network,
             learner=self.learner,
             theta=self.theta if method.needs_theta else None,
-            max_epochs=self.budget.epochs,
-            max_seconds=self.budget.seconds,
+            **self.budget.limits,
             select_on=self.select_on,
             random_state=cell.seed,
             **self.options(method),
@@ -229,10 +232,7 @@ def run_method(model: Any, splits: Splits) -> CellOutcome:
     if test is None:
         raise DatasetError("There are no test rows to compare on.")
     started = time.perf_counter()
-    if val is not None and "X_val" in inspect.signature(model.fit).parameters:
-        model.fit(train.X, train.y, val.X, val.y)
-    else:  # there is nothing that validation rows could choose
-        model.fit(train.X, train.y)
+    fit_on_splits(model, splits)
     seconds = time.perf_counter() - started
     trained = layers_of(model)[-1]
     members = getattr(trained, "estimators_", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import platform
 import subprocess
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 
 import pydantic
 
+from worstclass.data.splits import Splits
 from worstclass.exceptions import ModelFormatError
 from worstclass.metrics import ClassReport
 
@@ -150,6 +152,15 @@ class RunResult(pydantic.BaseModel):
             return cls.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
         except (OSError, pydantic.ValidationError) as error:
             raise ModelFormatError(f"{folder / 'run.json'} cannot be read: {error}") from None
+
+
+def fit_on_splits(model: Any, splits: Splits) -> None:
+    """Fit a classifier on the training rows; the validation rows choose, if there is anything that they can choose."""
+    train, val = splits.train, splits.val
+    if val is not None and "X_val" in inspect.signature(model.fit).parameters:
+        model.fit(train.X, train.y, X_val=val.X, y_val=val.y)
+    else:
+        model.fit(train.X, train.y)
 
 
 def layers_of(model: Any) -> list[Any]:
