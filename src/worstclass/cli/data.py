@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from worstclass.cli.console import OptionError, refuse_given
 from worstclass.cli.options import DataOptions, numbers_by_class
-
-if TYPE_CHECKING:
-    from worstclass.data.facts import NamedDataset
-    from worstclass.data.sources import Source
-    from worstclass.data.splits import Part, Splits
+from worstclass.data.chunks import columns_by_name
+from worstclass.data.facts import NamedDataset
+from worstclass.data.labels import known_labels
+from worstclass.data.registry import DATASETS, load_dataset
+from worstclass.data.sources import ARRAY_SUFFIX, TABLE_SUFFIXES, Source, read_source
+from worstclass.data.splits import Part, Splits, make_splits
+from worstclass.exceptions import DatasetError, UnknownNameError
 
 #: share of a file's rows that theta and compare hold out for validation where none is given
 VAL_SHARE = 0.2
@@ -23,10 +27,6 @@ UNUSED = ("target", "image_size", "val_share")
 
 def find_named(data: str) -> NamedDataset | None:
     """Return the facts of a named data set, None for a path; refuse what is neither, with the nearest name."""
-    from worstclass.data.registry import DATASETS
-    from worstclass.data.sources import ARRAY_SUFFIX, TABLE_SUFFIXES
-    from worstclass.exceptions import UnknownNameError
-
     if data in DATASETS:
         return DATASETS[data]
     if Path(data).suffix.lower() in (*TABLE_SUFFIXES, ARRAY_SUFFIX) or Path(data).exists():
@@ -74,7 +74,7 @@ class Data:
     @property
     def is_named(self) -> bool:
         """Whether this is a named data set."""
-        return not hasattr(self.source, "parts")
+        return isinstance(self.source, NamedDataset)
 
     @property
     def settings(self) -> Mapping[str, Mapping[str, Any]]:
@@ -91,11 +91,10 @@ class Data:
 
         At most ``max_test_rows`` test rows are kept, where there is such an option.
         """
-        source: Any = self.source
-        if self.is_named:
-            splits = self._load_named(seed).with_names()
+        if isinstance(self.source, Source):
+            splits = self.source.splits(val=self.val_share, test=self.options.test_share, seed=seed)
         else:
-            splits = source.splits(val=self.val_share, test=self.options.test_share, seed=seed)
+            splits = self._load_named(seed).with_names()
         limit = getattr(self.options, "max_test_rows", None)
         return splits if splits.test is None else replace(splits, test=_at_most(splits.test, limit, seed))
 
@@ -104,9 +103,8 @@ class Data:
 
         The labels of a named data set are numbers where the model's are, and the names of its classes otherwise.
         """
-        source: Any = self.source
-        if not self.is_named:
-            return dict(source.parts)
+        if isinstance(self.source, Source):
+            return dict(self.source.parts)
         splits = self._load_named(seed)
         if classes.dtype.kind not in "iu":
             splits = splits.with_names()
@@ -115,8 +113,6 @@ class Data:
 
     def rows(self, model: Any, wanted: Sequence[str], seed: int, max_rows: int | None = None) -> Rows:
         """Return the first of the wanted parts for a model; of a named data set at most ``max_rows`` rows."""
-        from worstclass.exceptions import DatasetError
-
         parts = self.parts(model.classes_, seed)
         for name in wanted:
             if name in parts:
@@ -126,8 +122,6 @@ class Data:
 
     def floors(self, texts: Sequence[str] | None, labels: Any) -> float | dict[Any, float]:
         """Return the floors of --theta for the classes of the labels, else the paper's floor of a named data set."""
-        import numpy as np
-
         if texts:
             return numbers_by_class(texts, np.unique(labels).tolist(), "--theta")
         default = self.settings.get("booster", {}).get("theta")
@@ -136,25 +130,17 @@ class Data:
         return float(default)
 
     def _load_named(self, seed: int) -> Splits:
-        from worstclass.data.registry import load_dataset
-
         return load_dataset(self.options.data, self.options.root, seed=seed)
 
 
 def suited(part: Part, model: Any) -> Part:
     """Bring columns into the model's order, and check that every label is a class of the model."""
-    from worstclass.data.chunks import columns_by_name
-    from worstclass.data.labels import known_labels
-    from worstclass.data.splits import Part
-
     labels = known_labels(part.X, part.y, model.classes_, "the target column")
     X = columns_by_name(part.X, getattr(model, "feature_names_in_", None))
     return Part(X, model.classes_[labels.index])
 
 
 def _read_rows(options: DataOptions) -> Source:
-    from worstclass.data.sources import TABLE_SUFFIXES, read_source
-
     is_table = Path(options.data).suffix.lower() in TABLE_SUFFIXES
     if is_table and options.target is None:
         raise OptionError("Missing option --target. Name the column of the labels, for example --target diagnosis.")
@@ -167,8 +153,6 @@ def _read_rows(options: DataOptions) -> Source:
 
 def _at_most(part: Part, n_rows: int | None, seed: int) -> Part:
     """Return the part, or a draw of the same share of every class, with at least one row of each."""
-    from worstclass.data.splits import make_splits
-
     if n_rows is None or len(part) <= n_rows:
         return part
     return make_splits(part.X, part.y, test=1 - n_rows / len(part), seed=seed).train

@@ -12,6 +12,7 @@ from worstclass.cli.console import OptionError, refuse_given
 from worstclass.cli.data import Data
 from worstclass.cli.options import BoosterOptions, NetworkOptions
 from worstclass.exceptions import DatasetError, ParameterError
+from worstclass.methods import build_method, find_method
 
 #: categories that a column may have before it is taken for one of names, ids or dates
 MOST_CATEGORIES = 255
@@ -37,8 +38,6 @@ def build_estimator(name: str, data: Data, X: Any, options: BoosterOptions, **mo
     ``options`` are what the user set for networks and boosters, refused where the method has no use for them; ``more``
     are further parameters of ``build_method``, the method's own options (``--set``) among them.
     """
-    from worstclass.methods import build_method, find_method
-
     method, given = find_method(name), options.booster()
     learner: dict[str, Any] = {"module": "mlp"}
     if method.kind == "network":

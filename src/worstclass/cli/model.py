@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from worstclass.cli.data import Rows
 from worstclass.cli.learners import network_factory
 from worstclass.cli.options import DataOptions
-
-if TYPE_CHECKING:
-    from worstclass.data.splits import Splits
-    from worstclass.metrics import ClassReport
+from worstclass.data.splits import Splits
+from worstclass.experiments.run import Provenance
+from worstclass.metrics import ClassReport, class_report
+from worstclass.storage import load_model, results_folder, save_model
 
 #: parts of a data set that a certificate may rest on, the best first
 HELD_OUT = ("cal", "test", "all")
@@ -21,15 +21,11 @@ HELD_OUT = ("cal", "test", "all")
 
 def open_model(folder: Path, network: str | None) -> Any:
     """Read a model; one member is in memory at a time."""
-    from worstclass.storage import load_model
-
     return load_model(folder, module=None if network is None else network_factory(network), keep_in_memory=False)
 
 
 def class_reports(model: Any, splits: Splits) -> dict[str, ClassReport]:
     """Count the errors on every part that the model did not count itself."""
-    from worstclass.metrics import class_report
-
     parts = {"training": splits.train, "validation": splits.val, "test": splits.test}
     return {
         name: class_report(part.y, model.predict(part.X), labels=model.classes_, theta=floors_of(model))
@@ -58,8 +54,6 @@ def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
     folder : the model folder; made if it does not exist.
     results : file name -> JSON values, or text.
     """
-    from worstclass.storage import results_folder, save_model
-
     place = results_folder(save_model(model, folder))
     place.mkdir()
     for name, values in results.items():
@@ -76,6 +70,4 @@ def described(data: DataOptions, rows: Rows | None = None) -> dict[str, Any]:
 
 def made_by(data: Mapping[str, Any], seed: int, **settings: Any) -> dict[str, Any]:
     """Return what a result says of how it was made."""
-    from worstclass.experiments.run import Provenance
-
     return {"data": data, "settings": settings, "seed": seed, "provenance": Provenance.collect().model_dump()}
