@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import shlex
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -207,23 +205,22 @@ def run_comparison(
     load : function from a seed to its splits, with test rows.
     folder, on_event, n_jobs, overwrite : as for ``run_cells``.
     """
-    run_cell = functools.partial(_run_cell, plan=plan, load=load, run=uuid.uuid4().hex)
-    try:
-        return run_cells(plan.cells(), run_cell, folder, on_event, n_jobs=n_jobs, overwrite=overwrite)
-    finally:
-        _LOADED.clear()
+    return run_cells(plan.cells(), _Runner(plan, load), folder, on_event, n_jobs=n_jobs, overwrite=overwrite)
 
 
-#: the splits that this process loaded last, by run and seed: one draw at a time in memory, in each worker
-_LOADED: dict[tuple[str, int], Splits] = {}
+@dataclass
+class _Runner:
+    """Runs a cell of a plan, here or in a worker; keeps the splits of one seed, which all methods share."""
 
+    plan: ComparisonPlan
+    load: Callable[[int], Splits]
+    loaded: tuple[int, Splits] | None = None
 
-def _run_cell(cell: Cell, plan: ComparisonPlan, load: Callable[[int], Splits], run: str) -> CellOutcome:
-    """Run a cell of a plan, here or in a worker."""
-    if (run, cell.seed) not in _LOADED:
-        _LOADED.clear()
-        _LOADED[run, cell.seed] = load(cell.seed)
-    return run_method(plan.build(cell), _LOADED[run, cell.seed])
+    def __call__(self, cell: Cell) -> CellOutcome:
+        loaded = self.loaded
+        if loaded is None or loaded[0] != cell.seed:
+            self.loaded = loaded = (cell.seed, self.load(cell.seed))
+        return run_method(self.plan.build(cell), loaded[1])
 
 
 def run_method(model: Any, splits: Splits) -> CellOutcome:
