@@ -49,7 +49,7 @@ def compare(
     Example: worstclass compare train.csv --target diagnosis --theta 0.8 --methods ce,ours,forest
     """
     from worstclass.cli.data import VAL_SHARE, Data
-    from worstclass.cli.learners import network_options
+    from worstclass.cli.model import network_options
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
     from worstclass.methods import find_method, list_methods

@@ -48,8 +48,7 @@ def fit(
     Example: worstclass fit train.csv --target diagnosis --theta 0.8 --out model
     """
     from worstclass.cli.data import Data
-    from worstclass.cli.learners import build_estimator, default_method
-    from worstclass.cli.model import class_reports, described, write_model
+    from worstclass.cli.model import build_estimator, class_reports, default_method, described, write_model
     from worstclass.experiments.run import RunResult, layers_of
     from worstclass.methods import find_method, parse_options
     from worstclass.report.figures import class_weight_figure, save_figure

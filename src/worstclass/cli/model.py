@@ -1,22 +1,106 @@
-"""MODEL on the command line: open one, and write one with its results."""
+"""MODEL on the command line: build one for DATA, open one, and write one with its results."""
 
 from __future__ import annotations
 
 import json
+import pkgutil
+import runpy
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from worstclass.cli.data import Rows
-from worstclass.cli.learners import network_factory
-from worstclass.cli.options import DataOptions
+from worstclass.cli.console import OptionError, refuse_given
+from worstclass.cli.data import Data, Rows
+from worstclass.cli.options import BoosterOptions, DataOptions, NetworkOptions
 from worstclass.data.splits import Splits
+from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.run import Provenance
+from worstclass.methods import build_method, find_method
 from worstclass.metrics import ClassReport, class_report
 from worstclass.storage import load_model, results_folder, save_model
 
 #: parts of a data set that a certificate may rest on, the best first
 HELD_OUT = ("cal", "test", "all")
+#: categories that a column may have before it is taken for one of names, ids or dates
+MOST_CATEGORIES = 255
+
+
+def default_method(data: Data, X: Any, network: str | None) -> str:
+    """Return our booster: over networks, or over gradient-boosted trees for a table."""
+    return "ours" if network or _is_images(X) or data.settings.get("learner") else "ours-trees"
+
+
+def network_options(data: Data, X: Any, options: NetworkOptions) -> dict[str, Any]:
+    """Return the options of ``TorchLearner``: the paper's for a named data set, then those of the user."""
+    default = {"module": "cnn-small"} if _is_images(X) else {"module": "mlp", "standardize": True}
+    chosen = dict(data.settings.get("learner") or default)
+    if options.network is not None:
+        chosen["module"] = network_factory(options.network)
+    return {**chosen, **options.learner()}
+
+
+def build_estimator(name: str, data: Data, X: Any, options: BoosterOptions, **more: Any) -> Any:
+    """Build the estimator of a method for the training rows X of DATA.
+
+    ``options`` are what the user set for networks and boosters, refused where the method has no use for them; ``more``
+    are further parameters of ``build_method``, the method's own options (``--set``) among them.
+    """
+    method, given = find_method(name), options.booster()
+    learner: dict[str, Any] = {"module": "mlp"}
+    if method.kind == "network":
+        learner = network_options(data, X, options)
+    else:
+        _refuse_unsuited(name, X)
+        unused = [*options.learner(), *(["network"] if options.network else [])]
+        refuse_given(unused, f"the method {name} trains no network.")
+    if "n_rounds" in method.options:
+        paper = data.settings.get("booster", {})
+        given = {key: value for key, value in paper.items() if key in method.options} | given
+    else:
+        hint = f" Set the options of the method with --set: {', '.join(method.options)}." if method.options else ""
+        refuse_given(given, f"{name} is not a boosting method.{hint}")
+    return build_method(name, learner.pop("module"), learner=learner, **{**given, **more})
+
+
+def _is_images(X: Any) -> bool:
+    return getattr(X, "ndim", 2) > 2
+
+
+def _refuse_unsuited(name: str, X: Any) -> None:
+    """Refuse images, and text columns that tell nearly every row apart (names, ids, dates)."""
+    if _is_images(X):
+        raise OptionError(f"--method {name} cannot be used here: it takes tables, and the data are images.")
+    columns = getattr(X, "columns", ())
+    many = [name for name in columns if X[name].dtype == "category" and X[name].nunique() > MOST_CATEGORIES]
+    if many:
+        raise DatasetError(
+            f"Columns of text with more than {MOST_CATEGORIES} different values: {many}. Leave them out of the file if "
+            "they are names, ids or dates, or turn them into numbers."
+        )
+
+
+def network_factory(network: str) -> Any:
+    """Return a network's name as it is; import ``package.module:build`` or ``path/to/net.py:build``.
+
+    Modules are looked for in the current folder first, and those beside a file in its folder.
+    """
+    if ":" not in network:
+        return network
+    where, _, name = network.rpartition(":")
+    is_file = where.endswith(".py")
+    sys.path.insert(0, str(Path(where).resolve().parent if is_file else Path.cwd()))
+    allowed, hint = "a network's name, package.module:build or path/to/net.py:build", ""
+    try:  # a file is not kept as a module, so that workers get its functions by value
+        factory = runpy.run_path(where, run_name=where)[name] if is_file else pkgutil.resolve_name(network)
+        if callable(factory):
+            return factory
+        allowed = "a function that builds a network"
+    except Exception as error:  # the user's module can fail in any way
+        hint = f"{type(error).__name__}: {error}."
+    finally:
+        sys.path.pop(0)
+    raise ParameterError("--network", "the command", allowed=allowed, got=network, hint=hint)
 
 
 def open_model(folder: Path, network: str | None) -> Any:

@@ -61,8 +61,7 @@ def theta(
     import numpy as np
 
     from worstclass.cli.data import VAL_SHARE, Data
-    from worstclass.cli.learners import build_estimator, default_method
-    from worstclass.cli.model import class_reports, described, made_by, write_model
+    from worstclass.cli.model import build_estimator, class_reports, default_method, described, made_by, write_model
     from worstclass.exceptions import SelectionInterrupted
     from worstclass.experiments.plan import Budget as Limits
     from worstclass.selection import select_theta
