@@ -36,12 +36,12 @@ def certify(
     from worstclass.cli.data import Data
     from worstclass.cli.model import HELD_OUT, exit_code, open_model
 
-    asked, opened = open_model(model, data.network), Data.open(data)
-    rows = opened.rows(asked, HELD_OUT, data.seed, data.max_rows)
+    asked = open_model(model, data.network)
+    rows = Data.open(data).rows(asked, HELD_OUT, data.seed, data.max_rows)
     X, y, name = rows.part.X, rows.part.y, Path(data.data).name
     options: dict[str, Any] = {"delta": delta, "allow_equal_rows": allow_equal_rows}
     if require:
-        floors = numbers_by_class(require, asked.classes_.tolist(), "--require", opened.class_names)
+        floors = numbers_by_class(require, asked.classes_.tolist(), "--require")
         certificate: Any = certify_floors(asked, X, y, require=floors, **options)
     elif hasattr(asked, "certify"):
         certificate = asked.certify(X, y, **options)

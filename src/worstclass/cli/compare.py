@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,6 @@ from worstclass.cli.options import Budget, Jobs, NetworkOptions, Quiet, SelectOn
 
 if TYPE_CHECKING:
     from worstclass.cli.data import Data
-    from worstclass.experiments.cells import CellEvent
 
 #: budget of each method where neither the user nor the paper has one: the authors' epochs
 DEFAULT = {"epochs": 200}
@@ -81,11 +81,8 @@ def compare(
         say(f"left out: {', '.join(left_out)} ({install})", quiet=quiet)
     folder = out or Path(f"comparison-{Path(data.data).stem}")
     cells = folder / "cells"
-
-    def show(event: CellEvent) -> None:
-        say(str(event), quiet=quiet)
-
     try:
+        show = partial(say, quiet=quiet)
         results = rules.run_comparison(plan, opened.splits, cells, show, n_jobs=jobs, overwrite=overwrite)
     except KeyboardInterrupt:
         n_kept = len(list(cells.glob("*.json")))

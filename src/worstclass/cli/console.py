@@ -68,9 +68,9 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return Console(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def say(text: str, style: str | None = None, *, quiet: bool = False) -> None:
+def say(text: object, style: str | None = None, *, quiet: bool = False) -> None:
     """Print text."""
-    console(quiet=quiet).print(text, style=style)
+    console(quiet=quiet).print(str(text), style=style)
 
 
 def say_json(values: Any) -> None:

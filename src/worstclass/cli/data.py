@@ -81,11 +81,6 @@ class Data:
         """The paper's settings of a named data set; empty for files."""
         return getattr(self.source, "settings", {})
 
-    @property
-    def class_names(self) -> Sequence[str]:
-        """The class names of a named data set; empty for files."""
-        return getattr(self.source, "class_names", ())
-
     def splits(self, seed: int) -> Splits:
         """Load a named data set as it is split, its classes by name, or split the rows of a file.
 

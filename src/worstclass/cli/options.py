@@ -161,12 +161,7 @@ def _given(group: Any, *names: str) -> dict[str, Any]:
 
 
 def numbers_by_class(
-    texts: Sequence[str],
-    classes: Sequence[Any],
-    option: str,
-    class_names: Sequence[str] = (),
-    *,
-    allowed: str = "a number in [0, 1)",
+    texts: Sequence[str], classes: Sequence[Any], option: str, allowed: str = "a number in [0, 1)"
 ) -> float | dict[Any, float]:
     """Read one number for all classes, or class=number; a number alone among those is for the other classes.
 
@@ -175,12 +170,11 @@ def numbers_by_class(
     texts : what was given with the option, at least one text.
     classes : labels; a class is named by the text of its label.
     option : the option, for errors.
-    class_names : other names of the labels 0, 1, ...
     allowed : which numbers are allowed, for errors.
     """
     from worstclass._checks import OTHERS
 
-    labels = {**{name: k for k, name in enumerate(class_names)}, **{str(label): label for label in classes}}
+    labels = {str(label): label for label in classes}
     found: dict[Any, float] = {}
     for text in texts:
         name, equals, value = text.rpartition("=")

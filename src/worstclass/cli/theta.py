@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import typer
@@ -89,7 +90,7 @@ def theta(
             val_share=opened.val_share,
             resolution=resolution,
             n_jobs=jobs,
-            progress=lambda record: say(str(record), quiet=quiet),
+            progress=partial(say, quiet=quiet),
             # rows of a file that was divided just now are different rows, however equal they look
             allow_equal_rows=allow_equal_rows or "val" not in getattr(opened.source, "parts", {"val"}),
         )
