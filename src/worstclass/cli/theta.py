@@ -98,13 +98,9 @@ def theta(
         selection = interrupt.selection
     chosen = selection.booster
     tested = class_reports(chosen, splits).get("test")
-    settings = {**booster.booster(), **booster.learner(), "select_on": select_on, "resolution": resolution}
-    settings |= {
-        "network": booster.network,
-        "budget": budget,
-        "val_share": opened.val_share,
-        "test_share": data.test_share,
-    }
+    settings = {**booster.booster(), **booster.learner(), "network": booster.network, "budget": budget}
+    settings |= {"select_on": select_on, "resolution": resolution}
+    settings |= {"val_share": opened.val_share, "test_share": data.test_share}
     record = {
         **made_by(described(data), seed, **settings),
         "gamma": chosen.gamma_,
