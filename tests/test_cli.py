@@ -109,7 +109,7 @@ def test_a_model_that_was_fitted_on_numbers_is_measured_on_numbers(iris, capsys)
     save_model(WorstClassBooster(DecisionTreeClassifier(), 0.8, random_state=0).fit(train.X, train.y), iris / "own")
     assert run(["evaluate", "own", "iris", "--json"]) == 0
     assert {row["name"] for row in json.loads(capsys.readouterr().out)["classes"]} == {"0", "1", "2"}
-    assert run(["certify", "own", "iris", "--require", "virginica=0.2", "--require", "others=0.1"]) in (0, 1)
+    assert run(["certify", "own", "iris", "--require", "2=0.2", "--require", "others=0.1"]) in (0, 1)
 
 
 def test_a_network_on_a_table_with_a_validation_part(iris):

@@ -213,21 +213,21 @@ def test_bad_data_is_2_and_told(command, place):
     assert run(["abstain", "model", "held_out.csv", "--risk", "0.2", "--out", "bad"]) == 2  # without --target
 
 
-def test_named_data_gives_its_test_part_and_classes_by_name(tmp_path, capsys):
+def test_named_data_gives_its_test_part_with_the_labels_of_the_model(tmp_path, capsys):
     splits = load_dataset("breast-cancer", seed=0)
-    for y, names in (
-        (splits.train.y, ["0", "1"]),
-        (np.array(splits.class_names)[splits.train.y], ["benign", "malignant"]),
+    for y, malignant, benign in (
+        (splits.train.y, "0", "1"),
+        (np.array(splits.class_names)[splits.train.y], "malignant", "benign"),
     ):
         booster = WorstClassBooster(DecisionTreeClassifier(max_depth=3), 0.8, n_rounds=3, random_state=0)
         save_model(booster.fit(splits.train.X, y), tmp_path / "model")
-        options = ["--risk", "malignant=0.4", "--risk", "0.5", "--max-rows", "80", "--json"]
+        options = ["--risk", f"{malignant}=0.4", "--risk", "0.5", "--max-rows", "80", "--json"]
         code = run(["abstain", str(tmp_path / "model"), "breast-cancer", *options, "--out", str(tmp_path / "careful")])
         shown = json.loads(capsys.readouterr().out)
         assert code == 0
         assert shown["data"] == {"name": "breast-cancer", "target": None, "part": "test", "rows": 80, "available": 114}
         limits = {row["name"]: row["limit"] for row in shown["classes"]}
-        assert limits == ({"0": 0.4, "1": 0.5} if names[0] == "0" else {"benign": 0.5, "malignant": 0.4})
+        assert limits == {malignant: 0.4, benign: 0.5}
 
 
 def test_the_example_goes_the_whole_way():

@@ -205,15 +205,6 @@ def test_a_named_data_set_is_sampled_and_takes_no_target(digits_model, capsys):
     assert "--target" in capsys.readouterr().err
 
 
-def test_classes_of_a_named_data_set_go_by_their_names(tmp_path, capsys):
-    splits = load_dataset("breast-cancer", seed=0)
-    booster = WorstClassBooster(DecisionTreeClassifier(max_depth=3), 0.8, n_rounds=3, random_state=0)
-    model = str(save_model(booster.fit(splits.train.X, splits.train.y), tmp_path / "model"))
-    run(["certify", model, "breast-cancer", "--require", "malignant=0.6", "--require", "0.5", "--json"])
-    classes = json.loads(capsys.readouterr().out)["classes"]
-    assert {row["name"]: row["floor"] for row in classes} == {"0": 0.6, "1": 0.5}  # 0 is malignant
-
-
 def test_the_calibration_part_comes_before_the_test_part(tmp_path, capsys):
     data = load_digits()
     X, y = data.data.astype(np.float32), data.target

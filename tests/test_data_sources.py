@@ -13,8 +13,8 @@ import pytest
 from official_files import distinct_images, picture_bytes, zip_of
 from PIL import Image
 
-from worstclass.cli.console import ConflictingOptions, MissingOption
-from worstclass.cli.data import draw_rows, is_named, load_parts, load_splits
+from worstclass.cli.console import OptionError
+from worstclass.cli.data import Data, find_named
 from worstclass.cli.options import DataOptions, SplitOptions
 from worstclass.data.hugging_face import from_hugging_face
 from worstclass.data.sources import read_source
@@ -451,38 +451,42 @@ def test_damaged_row_is_left_out_on_request():
 
 def test_names_paths_and_neither(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert is_named("cifar10")
-    assert not is_named("missing.csv")
-    assert not is_named("missing.parquet")
+    assert find_named("cifar10").name == "cifar10"
+    assert find_named("missing.csv") is None
+    assert find_named("missing.parquet") is None
     (tmp_path / "pets").mkdir()
-    assert not is_named("pets")
+    assert find_named("pets") is None
     with pytest.raises(UnknownNameError, match="Did you mean 'cifar100'"):
-        is_named("cifar-100")
+        find_named("cifar-100")
 
 
 def test_command_line_reads_folders_and_files(tmp_path):
     write_pictures(tmp_path / "pets", {"cat": 10, "dog": 10})
     pets = str(tmp_path / "pets")
-    splits = load_splits(SplitOptions(pets, image_size=4, val_share=0.1), seed=0)
+    splits = Data.open(SplitOptions(pets, image_size=4, val_share=0.1)).splits(seed=0)
     assert splits.train.X.shape == (14, 3, 4, 4)
-    of_pets = load_parts(DataOptions(pets), np.array(["cat", "dog"]), seed=0)
-    assert {name: len(part) for name, part in of_pets.items()} == {"all": 20}
-    rows = draw_rows(of_pets, ("test", "all"), pets, None, seed=0)
-    assert (rows.name, rows.part) == ("all", of_pets["all"])
+    model = SimpleNamespace(classes_=np.array(["cat", "dog"]))
+    of_pets = Data.open(DataOptions(pets))
+    parts = of_pets.parts(model.classes_, seed=0)
+    assert {name: len(part) for name, part in parts.items()} == {"all": 20}
+    rows = of_pets.rows(model, ("test", "all"), seed=0)
+    assert (rows.name, rows.available) == ("all", 20)
+    assert rows.part.X is parts["all"].X
+    assert rows.part.y.tolist() == parts["all"].y.tolist()
     with pytest.raises(DatasetError, match=r"has no cal or test part. Its parts are \['all'\]"):
-        draw_rows(of_pets, ("cal", "test"), pets, None, seed=0)
-    with pytest.raises(MissingOption, match="--target"):
-        load_parts(DataOptions("some.csv"), np.array([0, 1]), seed=0)
+        of_pets.rows(model, ("cal", "test"), seed=0)
+    with pytest.raises(OptionError, match="Missing option --target"):
+        Data.open(DataOptions("some.csv"))
 
 
 def test_named_data_have_names_for_labels_unless_the_model_has_numbers():
-    named = load_splits(SplitOptions("iris"), seed=0)
+    named = Data.open(SplitOptions("iris")).splits(seed=0)
     assert set(named.train.y) == {"setosa", "versicolor", "virginica"}
     assert len(named.train) == 90
     for labels in (named.train.y, np.array([0, 1, 2])):
-        parts = load_parts(DataOptions("iris"), np.unique(labels), seed=0)
+        parts = Data.open(DataOptions("iris")).parts(np.unique(labels), seed=0)
         assert set(parts["test"].y) == set(labels)
     for option in ({"image_size": 4}, {"target": "species"}):
         name = f"--{next(iter(option)).replace('_', '-')}"
-        with pytest.raises(ConflictingOptions, match=f"{name}.*'iris' is a named data set"):
-            load_splits(SplitOptions("iris", **option), seed=0)
+        with pytest.raises(OptionError, match=f"{name}.*'iris' is a named data set"):
+            Data.open(SplitOptions("iris", **option))

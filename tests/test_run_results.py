@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from worstclass import (
-    AbstainingClassifier,
     SklearnLearner,
     WorstClassBooster,
     WorstClassOffsets,
@@ -88,7 +87,6 @@ def test_any_fitted_model_is_described_written_read_and_reported(name, tmp_path)
     assert f"- model: {name}, method mine" in report
     assert (r"| a\|b | " in report) == ("Offsets" in name)
     assert ("## Decision offsets" in report) == ("Offsets" in name)
-    assert "## Abstaining" not in report
     assert f"## Test rows\n\n```\n{ClassReport.from_dict(result.test)}\n```\n" in report
 
 
@@ -143,18 +141,6 @@ def test_offsets_and_reports_on_the_rows_that_chose_them_are_kept():
     assert result.offsets["before"] == model.validation_report_before_.to_dict()
     assert result.offsets["after"] == result.validation == model.validation_report_.to_dict()
     assert f"| c | {model.offsets_[1]:+.4f} |" in markdown_report(result)
-
-
-@pytest.mark.parametrize("risk", [0.4, 0.0001])
-def test_a_rule_for_abstaining_is_kept_and_shown(risk, tmp_path):
-    model = fitted(AbstainingClassifier(trees(), risk=risk, random_state=0), *draw(0, n=150))
-    result = result_of(model, test=None)
-    assert result.model == "AbstainingClassifier(WorstClassBooster)"
-    assert result.abstaining["proven"] == model.proven_ == (risk == 0.4)
-    assert result.abstaining["risk"] == dict.fromkeys(["a|b", "c", "d"], risk)
-    assert read_back(result, tmp_path) == result  # an infinite threshold is no JSON
-    assert ("The rule is proven." in markdown_report(result)) == model.proven_
-    assert "## Test rows" not in markdown_report(result)
 
 
 def test_a_model_without_any_report_still_has_a_verdict():

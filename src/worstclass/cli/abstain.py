@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from worstclass.cli.console import MissingOption, say, say_json
+from worstclass.cli.console import OptionError, say, say_json
 from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, OutFolder, numbers_by_class
 
 #: margins, as the library calls them
@@ -45,27 +45,18 @@ def abstain(
 
     Example: worstclass abstain model held_out.csv --target diagnosis --risk 0.1 --out careful
     """
-    import warnings
-
-    from worstclass.cli.data import class_names
-    from worstclass.cli.model import (
-        HELD_OUT,
-        described,
-        exit_code,
-        made_by,
-        open_with_rows,
-        write_model,
-    )
-    from worstclass.exceptions import UnmetBoundWarning
+    from worstclass.cli.data import Data
+    from worstclass.cli.model import HELD_OUT, described, exit_code, made_by, open_model, write_model
     from worstclass.wrappers.abstention import AbstainingClassifier
 
     if not risk:
-        raise MissingOption("--risk", "Give the risk limit, for example --risk 0.1.")
-    inside, rows = open_with_rows(model, data, HELD_OUT)
+        raise OptionError("Missing option --risk. Give the risk limit, for example --risk 0.1.")
+    inside = open_model(model, data.network)
+    rows = Data.open(data).rows(inside, HELD_OUT, data.seed, data.max_rows)
     if hasattr(inside, "abstain_label_"):  # its rule is replaced, on rows that neither chose nor proved it
         inside.estimator_.seen_rows_ = inside.seen_rows_
         inside = inside.estimator_
-    limits = numbers_by_class(risk, inside.classes_.tolist(), "--risk", "a number in (0, 1]", class_names(data.data))
+    limits = numbers_by_class(risk, inside.classes_.tolist(), "--risk", "a number in (0, 1]")
     careful = AbstainingClassifier(
         inside,
         limits,
@@ -76,10 +67,7 @@ def abstain(
         random_state=data.seed,
         allow_equal_rows=allow_equal_rows,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnmetBoundWarning)  # the certificate says it
-        careful.fit(rows.part.X, rows.part.y)
-    certificate = careful.certificate_
+    certificate = careful.fit(rows.part.X, rows.part.y).certificate_
     settings = {"risk": risk, "delta": delta, "margin": careful.margin_, "proving": proving}
     made = made_by(described(data, rows), data.seed, **settings, allow_equal_rows=allow_equal_rows)
     record = {**certificate.to_dict(), "model": model.name, **made}

@@ -81,7 +81,3 @@ def run(arguments: list[str] | None = None) -> int:
         typer.echo(f"error: unexpected {type(error).__name__}: {error}{hint}", err=True)
         return 2
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(run())

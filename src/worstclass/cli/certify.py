@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from worstclass.cli.console import MissingOption, say, say_json
+from worstclass.cli.console import OptionError, say, say_json
 from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, numbers_by_class
 
 Require = Annotated[
@@ -33,19 +33,20 @@ def certify(
     Example: worstclass certify model fresh.csv --target diagnosis --require 0.8
     """
     from worstclass.certificates.held_out import certify as certify_floors
-    from worstclass.cli.data import FLOOR, class_names
-    from worstclass.cli.model import HELD_OUT, exit_code, open_with_rows
+    from worstclass.cli.data import Data
+    from worstclass.cli.model import HELD_OUT, exit_code, open_model
 
-    asked, rows = open_with_rows(model, data, HELD_OUT)
+    asked = open_model(model, data.network)
+    rows = Data.open(data).rows(asked, HELD_OUT, data.seed, data.max_rows)
     X, y, name = rows.part.X, rows.part.y, Path(data.data).name
     options: dict[str, Any] = {"delta": delta, "allow_equal_rows": allow_equal_rows}
     if require:
-        floors = numbers_by_class(require, asked.classes_.tolist(), "--require", FLOOR, class_names(data.data))
+        floors = numbers_by_class(require, asked.classes_.tolist(), "--require")
         certificate: Any = certify_floors(asked, X, y, require=floors, **options)
     elif hasattr(asked, "certify"):
         certificate = asked.certify(X, y, **options)
     else:
-        raise MissingOption("--require", "Give the accuracy floor to prove, for example --require 0.8.")
+        raise OptionError("Missing option --require. Give the accuracy floor to prove, for example --require 0.8.")
     if data.json:
         where = {"model": str(model), "data": name, "part": rows.name, "available": rows.available, "seed": data.seed}
         say_json({**certificate.to_dict(), **where})

@@ -12,10 +12,10 @@ from worstclass.cli.console import say
 from worstclass.cli.options import Budget, Jobs, NetworkOptions, Quiet, SelectOn, Theta, TrainingOptions
 
 if TYPE_CHECKING:
-    from worstclass.experiments.cells import CellEvent
+    from worstclass.cli.data import Data
 
-#: epochs of each method where no budget is given: the authors' epochs
-DEFAULT_EPOCHS = 200
+#: budget of each method where neither the user nor the paper has one: the authors' epochs
+DEFAULT = {"epochs": 200}
 
 Out = Annotated[Path | None, typer.Option(help="Folder for the results (default: comparison-DATA).")]
 Methods = Annotated[str, typer.Option(help="Names with commas between them, or all (see: worstclass methods).")]
@@ -48,79 +48,63 @@ def compare(
 
     Example: worstclass compare train.csv --target diagnosis --theta 0.8 --methods ce,ours,forest
     """
-    from worstclass.cli.data import (
-        VAL_SHARE,
-        floors_given,
-        is_named,
-        load_splits,
-        paper_settings,
-        read_rows,
-        refuse_for_named,
-    )
-    from worstclass.cli.learners import network_options
-    from worstclass.data.registry import named_dataset
+    from worstclass.cli.data import VAL_SHARE, Data
+    from worstclass.cli.model import network_options
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
     from worstclass.methods import find_method, list_methods
     from worstclass.report.ranking import comparison_text, write_comparison
 
-    refuse_for_named(data, "val_share")
-    source = None if is_named(data.data) else read_rows(data)
-    load = partial(load_splits, data, val_share=VAL_SHARE)
-    example, paper = load(0, source=source), paper_settings(data.data)
+    opened = Data.open(data, val_share=VAL_SHARE)
+    example, paper = opened.splits(seed=0), opened.settings
     names = [name.strip() for name in methods.split(",") if name.strip()]
     chosen = rules.methods_for(names, example)
-    learner = network_options(data.data, example.train.X, network)
+    learner = network_options(opened, example.train.X, network)
     needs_theta = any(find_method(name).needs_theta for name in chosen)
-    epochs = paper.get("compare", {}).get("epochs", DEFAULT_EPOCHS)
     plan = rules.ComparisonPlan(
         data=Path(data.data).name,
         methods=chosen,
         seeds=tuple(range(seeds)),
-        budget=rules.Budget(epochs) if budget is None else rules.Budget.parse(budget),
+        budget=rules.Budget(**paper.get("compare", DEFAULT)) if budget is None else rules.Budget.parse(budget),
         network=learner.pop("module"),
         learner=learner,
-        theta=floors_given(theta, data.data, example.train.y) if needs_theta else None,
+        theta=opened.floors(theta, example.train.y) if needs_theta else None,
         gamma=paper.get("booster", {}).get("gamma", "auto") if gamma is None else gamma,
         select_on=select_on,
-        seeds_change=rules.seeds_change(named_dataset(data.data) if source is None else source),
-        data_settings={"max_test_rows": data.max_test_rows, **_file_settings(data)},
+        seeds_change=rules.seeds_change(opened.source),
+        data_settings={"max_test_rows": data.max_test_rows, **_file_settings(opened)},
     )
     rules.check_plan(plan, example)
-    folder = out or Path(f"comparison-{Path(data.data).stem}")
     left_out = [method.name for method in list_methods() if not method.is_installed]
     if names == ["all"] and left_out:
-        text = f"left out: {', '.join(left_out)} (pip install 'worstclass[compare]' installs what they need)"
-        say(text, quiet=quiet)
-    ended: list[CellEvent] = []
-
-    def show(event: CellEvent) -> None:
-        ended.extend([event] if event.kind in ("reused", "finished", "failed") else [])
-        say(str(event), quiet=quiet)
-
+        install = "pip install 'worstclass[compare]' installs what they need"
+        say(f"left out: {', '.join(left_out)} ({install})", quiet=quiet)
+    folder = out or Path(f"comparison-{Path(data.data).stem}")
+    cells = folder / "cells"
     try:
-        results = rules.run_comparison(plan, load, folder / "cells", show, n_jobs=jobs, overwrite=overwrite)
+        show = partial(say, quiet=quiet)
+        results = rules.run_comparison(plan, opened.splits, cells, show, n_jobs=jobs, overwrite=overwrite)
     except KeyboardInterrupt:
-        say(f"{len(ended)} results are kept in {folder / 'cells'}; the same command continues from there.")
+        n_kept = len(list(cells.glob("*.json")))
+        say(f"{n_kept} results are kept in {cells}; the same command continues from there.")
         return 130
     comparison = Comparison.from_results(results)
     files = write_comparison(comparison, folder)
     say(comparison_text(comparison))
     say("\n".join(f"written: {file}" for file in files))
     if comparison.best is not None:
-        own = {"--target": data.target, "--root": data.root, "--image-size": data.image_size}
-        own |= {f"--{name.replace('_', '-')}": value for name, value in _file_settings(data).items() if "share" in name}
+        own: dict[str, Any] = {"--target": data.target, "--root": data.root, "--image-size": data.image_size}
+        own |= {} if opened.is_named else {"--test-share": data.test_share, "--val-share": opened.val_share}
         say(f"To fit and save the winner: {rules.fit_command(plan, comparison.best, data.data, options=own)}")
     return 1 if comparison.failures else 0
 
 
-def _file_settings(data: TrainingOptions) -> dict[str, Any]:
+def _file_settings(opened: Data) -> dict[str, Any]:
     """Return what fixes the rows of a file besides the seed; a file is known by its contents, not by its name."""
-    from worstclass.cli.data import VAL_SHARE, is_named
     from worstclass.experiments.plan import contents_hash
 
-    if is_named(data.data):
+    if opened.is_named:
         return {}
-    names = ("target", "test_share", "image_size", "skip_corrupt")
-    share = VAL_SHARE if data.val_share is None else data.val_share
-    return {**{name: getattr(data, name) for name in names}, "val_share": share, "sha256": contents_hash(data.data)}
+    data = opened.options
+    settings = {name: getattr(data, name) for name in ("target", "test_share", "image_size", "skip_corrupt")}
+    return {**settings, "val_share": opened.val_share, "sha256": contents_hash(data.data)}

@@ -30,18 +30,14 @@ _PHRASES = {
 }
 
 
-class MissingOption(WorstClassError):  # noqa: N818 - read as a sentence
-    """An option that is needed here was not given."""
-
-    def __init__(self, option: str, what: str) -> None:
-        super().__init__(f"Missing option {option}. {what}")
+class OptionError(WorstClassError):
+    """An option is missing, or cannot be used here."""
 
 
-class ConflictingOptions(WorstClassError):  # noqa: N818
-    """Options that do not go together, or an option that has no effect here."""
-
-    def __init__(self, options: str, why: str) -> None:
-        super().__init__(f"{options} cannot be used here: {why}")
+def refuse_given(names: Iterable[str], why: str) -> None:
+    """Refuse options of the given names, if there are any."""
+    if given := ", ".join(option_of(name) for name in names):
+        raise OptionError(f"{given} cannot be used here: {why}")
 
 
 def in_options(message: str) -> str:
@@ -72,9 +68,9 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return Console(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def say(text: str, style: str | None = None, *, quiet: bool = False) -> None:
+def say(text: object, style: str | None = None, *, quiet: bool = False) -> None:
     """Print text."""
-    console(quiet=quiet).print(text, style=style)
+    console(quiet=quiet).print(str(text), style=style)
 
 
 def say_json(values: Any) -> None:

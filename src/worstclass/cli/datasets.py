@@ -110,11 +110,8 @@ def _variant(size: int | None, split: str | None) -> dict[str, Any]:
 
 
 def _show_counts(result: DatasetCheck) -> None:
-    names = result.dataset.class_names or tuple(str(label) for label in range(result.dataset.n_classes))
-    counts = result.counts.values()
-    rows = [
-        [name, *(f"{count[label]:,}" if label < len(count) else "-" for count in counts)]
-        for label, name in enumerate(names)
-    ]
+    dataset, counts = result.dataset, list(result.counts.values())
+    names = dataset.class_names or tuple(str(label) for label in range(dataset.n_classes))
+    rows = [[name, *(f"{count[label]:,}" for count in counts)] for label, name in enumerate(names)]
     rows.append(["all", *(f"{int(count.sum()):,}" for count in counts)])
     say_table(["class", *result.counts], rows)

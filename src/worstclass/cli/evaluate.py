@@ -13,10 +13,12 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
 
     Example: worstclass evaluate model fresh.csv --target diagnosis
     """
-    from worstclass.cli.model import floors_of, open_with_rows
+    from worstclass.cli.data import Data
+    from worstclass.cli.model import floors_of, open_model
     from worstclass.metrics import class_report
 
-    asked, rows = open_with_rows(model, data, ("test", "all"))
+    asked = open_model(model, data.network)
+    rows = Data.open(data).rows(asked, ("test", "all"), data.seed, data.max_rows)
     X, y = rows.part.X, rows.part.y
     if hasattr(asked, "risk_report"):
         report = asked.risk_report(X, y)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass.cli.console import ConflictingOptions, console, say, warn
+from worstclass.cli.console import OptionError, console, say, warn
 from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions
 
 if TYPE_CHECKING:
@@ -47,31 +47,30 @@ def fit(
 
     Example: worstclass fit train.csv --target diagnosis --theta 0.8 --out model
     """
-    from worstclass.cli.data import floors_given, is_named, load_splits, refuse_for_named
-    from worstclass.cli.learners import build_estimator, default_method
-    from worstclass.cli.model import class_reports, described, write_model
+    from worstclass.cli.data import Data
+    from worstclass.cli.model import build_estimator, class_reports, default_method, described, write_model
     from worstclass.experiments.run import RunResult, layers_of
     from worstclass.methods import find_method, parse_options
     from worstclass.report.figures import class_weight_figure, save_figure
     from worstclass.report.summary import markdown_report, text_report
 
-    refuse_for_named(data, "val_share")
-    splits = load_splits(data, seed)
-    name = method or default_method(data.data, splits.train.X, booster.network)
+    opened = Data.open(data)
+    splits = opened.splits(seed)
+    name = method or default_method(opened, splits.train.X, booster.network)
     record = find_method(name)
     if theta and not record.needs_theta:
-        raise ConflictingOptions("--theta", f"the method {name} has no accuracy floor.")
-    floors = floors_given(theta, data.data, splits.train.y) if record.needs_theta else None
+        raise OptionError(f"--theta cannot be used here: the method {name} has no accuracy floor.")
+    floors = opened.floors(theta, splits.train.y) if record.needs_theta else None
     own = parse_options(record, dict(text.partition("=")[::2] for text in set_ or []))
     limits = {"max_epochs": max_epochs, "max_seconds": max_seconds, "select_on": select_on, "random_state": seed}
-    model = build_estimator(name, data.data, splits.train.X, booster, own=own, theta=floors, **limits)
+    model = build_estimator(name, opened, splits.train.X, booster, theta=floors, **limits, **own)
     out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
     started = time.perf_counter()
     interrupted = _train(model, splits, quiet)
     seconds = time.perf_counter() - started
     settings = {"theta": theta or (None if floors is None else [str(floors)]), "network": booster.network}
     settings |= {"method": name, **booster.booster(), **booster.learner(), **own}
-    shares: dict[str, Any] = {} if is_named(data.data) else {"val_share": data.val_share, "test_share": data.test_share}
+    shares = {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
     result = RunResult.of(
         model,
         data={**described(data), **shares},
@@ -85,7 +84,6 @@ def fit(
     figures = [] if history is None else [Path("class-weights.png")]
     place = write_model(model, out, {"run.json": result.model_dump(), "report.md": markdown_report(result, figures)})
     for figure in figures:
-        assert history is not None
         save_figure(class_weight_figure(history, model.classes_.tolist()), place / figure)
     if interrupted:
         warn(f"interrupted: the {len(model.estimators_)} finished rounds are kept")
@@ -96,21 +94,16 @@ def fit(
 
 def _train(model: Any, splits: Splits, quiet: bool) -> bool:
     """Fit; return True where the user interrupted it and finished rounds were kept."""
-    import inspect
-
     from worstclass.cli.progress import BoostingProgress
     from worstclass.data.seen_rows import SeenRows
+    from worstclass.experiments.run import fit_on_splits
 
-    train, val = splits.train, splits.val
     progress, interrupted = BoostingProgress(console(quiet=quiet)), False
     if hasattr(model, "callbacks"):
         model.callbacks = [progress]
-    chosen = {}
-    if val is not None and "X_val" in inspect.signature(model.fit).parameters:
-        chosen = {"X_val": val.X, "y_val": val.y}
     with progress.bar:
         try:
-            model.fit(train.X, train.y, **chosen)
+            fit_on_splits(model, splits)
         except KeyboardInterrupt:
             if not hasattr(model, "estimators_"):
                 raise
@@ -118,5 +111,5 @@ def _train(model: Any, splits: Splits, quiet: bool) -> bool:
     if hasattr(model, "callbacks"):
         model.callbacks = None
     if not hasattr(model, "seen_rows_"):  # classifiers of scikit-learn keep no record of their rows
-        model.seen_rows_ = SeenRows.of(train.X)
+        model.seen_rows_ = SeenRows.of(splits.train.X)
     return interrupted

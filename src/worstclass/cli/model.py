@@ -1,54 +1,115 @@
-"""MODEL on the command line: open one, with rows or without, and write one with its results."""
+"""MODEL on the command line: build one for DATA, open one, and write one with its results."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import pkgutil
+import runpy
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from worstclass.cli.data import Rows, draw_rows, load_parts
-from worstclass.cli.learners import network_factory
-from worstclass.cli.options import DataOptions, HeldOutOptions
-
-if TYPE_CHECKING:
-    from worstclass.data.splits import Splits
-    from worstclass.metrics import ClassReport
+from worstclass.cli.console import OptionError, refuse_given
+from worstclass.cli.data import Data, Rows
+from worstclass.cli.options import BoosterOptions, DataOptions, NetworkOptions
+from worstclass.data.splits import Splits
+from worstclass.exceptions import DatasetError, ParameterError
+from worstclass.experiments.run import Provenance
+from worstclass.methods import build_method, find_method
+from worstclass.metrics import ClassReport, class_report
+from worstclass.storage import load_model, results_folder, save_model
 
 #: parts of a data set that a certificate may rest on, the best first
 HELD_OUT = ("cal", "test", "all")
+#: categories that a column may have before it is taken for one of names, ids or dates
+MOST_CATEGORIES = 255
+
+
+def default_method(data: Data, X: Any, network: str | None) -> str:
+    """Return our booster: over networks, or over gradient-boosted trees for a table."""
+    return "ours" if network or _is_images(X) or data.settings.get("learner") else "ours-trees"
+
+
+def network_options(data: Data, X: Any, options: NetworkOptions) -> dict[str, Any]:
+    """Return the options of ``TorchLearner``: the paper's for a named data set, then those of the user."""
+    default = {"module": "cnn-small"} if _is_images(X) else {"module": "mlp", "standardize": True}
+    chosen = dict(data.settings.get("learner") or default)
+    if options.network is not None:
+        chosen["module"] = network_factory(options.network)
+    return {**chosen, **options.learner()}
+
+
+def build_estimator(name: str, data: Data, X: Any, options: BoosterOptions, **more: Any) -> Any:
+    """Build the estimator of a method for the training rows X of DATA.
+
+    ``options`` are what the user set for networks and boosters, refused where the method has no use for them; ``more``
+    are further parameters of ``build_method``, the method's own options (``--set``) among them.
+    """
+    method, given = find_method(name), options.booster()
+    learner: dict[str, Any] = {"module": "mlp"}
+    if method.kind == "network":
+        learner = network_options(data, X, options)
+    else:
+        _refuse_unsuited(name, X)
+        unused = [*options.learner(), *(["network"] if options.network else [])]
+        refuse_given(unused, f"the method {name} trains no network.")
+    if "n_rounds" in method.options:
+        paper = data.settings.get("booster", {})
+        given = {key: value for key, value in paper.items() if key in method.options} | given
+    else:
+        hint = f" Set the options of the method with --set: {', '.join(method.options)}." if method.options else ""
+        refuse_given(given, f"{name} is not a boosting method.{hint}")
+    return build_method(name, learner.pop("module"), learner=learner, **{**given, **more})
+
+
+def _is_images(X: Any) -> bool:
+    return getattr(X, "ndim", 2) > 2
+
+
+def _refuse_unsuited(name: str, X: Any) -> None:
+    """Refuse images, and text columns that tell nearly every row apart (names, ids, dates)."""
+    if _is_images(X):
+        raise OptionError(f"--method {name} cannot be used here: it takes tables, and the data are images.")
+    columns = getattr(X, "columns", ())
+    many = [name for name in columns if X[name].dtype == "category" and X[name].nunique() > MOST_CATEGORIES]
+    if many:
+        raise DatasetError(
+            f"Columns of text with more than {MOST_CATEGORIES} different values: {many}. Leave them out of the file if "
+            "they are names, ids or dates, or turn them into numbers."
+        )
+
+
+def network_factory(network: str) -> Any:
+    """Return a network's name as it is; import ``package.module:build`` or ``path/to/net.py:build``.
+
+    Modules are looked for in the current folder first, and those beside a file in its folder.
+    """
+    if ":" not in network:
+        return network
+    where, _, name = network.rpartition(":")
+    is_file = where.endswith(".py")
+    sys.path.insert(0, str(Path(where).resolve().parent if is_file else Path.cwd()))
+    allowed, hint = "a network's name, package.module:build or path/to/net.py:build", ""
+    try:  # a file is not kept as a module, so that workers get its functions by value
+        factory = runpy.run_path(where, run_name=where)[name] if is_file else pkgutil.resolve_name(network)
+        if callable(factory):
+            return factory
+        allowed = "a function that builds a network"
+    except Exception as error:  # the user's module can fail in any way
+        hint = f"{type(error).__name__}: {error}."
+    finally:
+        sys.path.pop(0)
+    raise ParameterError("--network", "the command", allowed=allowed, got=network, hint=hint)
 
 
 def open_model(folder: Path, network: str | None) -> Any:
     """Read a model; one member is in memory at a time."""
-    from worstclass.storage import load_model
-
     return load_model(folder, module=None if network is None else network_factory(network), keep_in_memory=False)
-
-
-def open_with_rows(folder: Path, data: HeldOutOptions, wanted: Sequence[str]) -> tuple[Any, Rows]:
-    """Read a model and the rows of the first wanted part of DATA."""
-    model = open_model(folder, data.network)
-    parts = load_parts(data, model.classes_, data.seed)
-    return model, rows_for(model, draw_rows(parts, wanted, data.data, data.max_rows, data.seed))
-
-
-def rows_for(model: Any, rows: Rows) -> Rows:
-    """Bring columns into the model's order, and check that every label is a class of the model."""
-    from worstclass.data.chunks import columns_by_name
-    from worstclass.data.labels import known_labels
-    from worstclass.data.splits import Part
-
-    labels = known_labels(rows.part.X, rows.part.y, model.classes_, "the target column")
-    X = columns_by_name(rows.part.X, getattr(model, "feature_names_in_", None))
-    return replace(rows, part=Part(X, model.classes_[labels.index]))
 
 
 def class_reports(model: Any, splits: Splits) -> dict[str, ClassReport]:
     """Count the errors on every part that the model did not count itself."""
-    from worstclass.metrics import class_report
-
     parts = {"training": splits.train, "validation": splits.val, "test": splits.test}
     return {
         name: class_report(part.y, model.predict(part.X), labels=model.classes_, theta=floors_of(model))
@@ -77,8 +138,6 @@ def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
     folder : the model folder; made if it does not exist.
     results : file name -> JSON values, or text.
     """
-    from worstclass.storage import results_folder, save_model
-
     place = results_folder(save_model(model, folder))
     place.mkdir()
     for name, values in results.items():
@@ -95,6 +154,4 @@ def described(data: DataOptions, rows: Rows | None = None) -> dict[str, Any]:
 
 def made_by(data: Mapping[str, Any], seed: int, **settings: Any) -> dict[str, Any]:
     """Return what a result says of how it was made."""
-    from worstclass.experiments.run import Provenance
-
     return {"data": data, "settings": settings, "seed": seed, "provenance": Provenance.collect().model_dump()}

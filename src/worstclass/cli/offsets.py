@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from worstclass.cli.console import say, warn
 from worstclass.cli.options import AllowEqualRows, ModelFolder, OutFolder, OwnNetwork, Seed, SplitOptions, Theta
-
-if TYPE_CHECKING:
-    from worstclass.cli.data import Rows
 
 #: scores, as the library calls them
 SCORES = {"auto": "auto", "mean": "mean-proba", "vote": "proba"}
@@ -41,8 +38,9 @@ def offsets(
 
     Example: worstclass offsets model validation.csv --target diagnosis --out model
     """
-    from worstclass.cli.data import floors_by_class
-    from worstclass.cli.model import described, made_by, open_model, rows_for, write_model
+    from worstclass.cli.data import Data, Rows, suited
+    from worstclass.cli.model import described, made_by, open_model, write_model
+    from worstclass.exceptions import ParameterError
     from worstclass.experiments.run import offsets_record
     from worstclass.wrappers.offsets import WorstClassOffsets
 
@@ -50,8 +48,14 @@ def offsets(
     abstained = hasattr(asked, "abstain_label_")
     while hasattr(asked, "abstain_label_") or hasattr(asked, "offsets_"):  # what is around the classifier is replaced
         asked = asked.estimator_
-    rows = rows_for(asked, _rows(data, asked, seed))
-    floors = floors_by_class(theta, asked.classes_) if theta else None
+    opened = Data.open(data)
+    if data.val_share is None:
+        rows = opened.rows(asked, ("val", "all"), seed)
+    elif (val := opened.splits(seed).val) is not None:
+        rows = Rows("val", suited(val, asked), len(val))
+    else:
+        raise ParameterError("--val-share", "offsets", allowed="above 0, or left out", got=data.val_share)
+    floors = opened.floors(theta, asked.classes_) if theta else None
     options: dict[str, Any] = {"scores": SCORES[scores], "allow_equal_rows": allow_equal_rows}
     tuned = WorstClassOffsets(asked, floors, cv="prefit", **options).fit(rows.part.X, rows.part.y)
     settings: dict[str, Any] = {"scores": scores, "theta": theta or None, "allow_equal_rows": allow_equal_rows}
@@ -70,17 +74,3 @@ def offsets(
     )
     say(f"model:  {out}\nrecord: {place / 'tuning.json'}")
     return 1 if tuned.floors_met_ is False else 0
-
-
-def _rows(data: SplitOptions, model: Any, seed: int) -> Rows:
-    """Return the validation part of data that has or is given one, else all rows of a file."""
-    from worstclass.cli.data import draw_rows, load_parts, load_splits, refuse_for_named
-    from worstclass.exceptions import ParameterError
-
-    refuse_for_named(data, "val_share")
-    if data.val_share is None:
-        return draw_rows(load_parts(data, model.classes_, seed), ("val", "all"), data.data, None, seed)
-    splits = load_splits(data, seed)
-    if splits.val is None:
-        raise ParameterError("--val-share", "offsets", allowed="above 0, or left out", got=data.val_share)
-    return draw_rows({"val": splits.val}, ("val",), data.data, None, seed)

@@ -7,7 +7,6 @@ turns the fields of the group into options of the command, so a new shared optio
 from __future__ import annotations
 
 import inspect
-import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -103,7 +102,7 @@ class NetworkOptions:
 
     def learner(self) -> dict[str, Any]:
         """Return the options of ``TorchLearner`` that were given."""
-        return _given(self, "lr", "batch_size")
+        return _given(self, "lr", "batch_size", "start", "optimizer_state")
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class BoosterOptions(NetworkOptions):
     """The booster and its networks."""
 
     gamma: Annotated[float | None, typer.Option(help="Edge above 1/2 that every round must reach.")] = None
-    rounds: Annotated[int | None, typer.Option(help="Number of rounds.", min=1)] = None
+    n_rounds: Annotated[int | None, typer.Option("--rounds", help="Number of rounds.", min=1)] = None
     extend: Annotated[int | None, typer.Option(help="Maximum number of extra rounds (default: rounds).", min=0)] = None
     max_epochs_per_round: Annotated[int | None, typer.Option(help="Maximum epochs per round.", min=1)] = None
     patience: Annotated[int | None, typer.Option(help="Epochs without progress before a round ends.", min=1)] = None
@@ -125,55 +124,44 @@ class BoosterOptions(NetworkOptions):
         Literal["fresh", "carry"] | None, typer.Option(help="Optimizer state at the start of a round (default: fresh).")
     ] = None
 
-    def learner(self) -> dict[str, Any]:
-        """Return the options of ``TorchLearner`` that were given."""
-        return super().learner() | _given(self, "start", "optimizer_state")
-
     def booster(self) -> dict[str, Any]:
         """Return the parameters of ``WorstClassBooster`` that were given."""
-        given = _given(self, "gamma", "rounds", "extend", "max_epochs_per_round", "patience", "weighting")
-        return {"n_rounds" if name == "rounds" else name: value for name, value in given.items()}
+        return _given(self, "gamma", "n_rounds", "extend", "max_epochs_per_round", "patience", "weighting")
 
 
 def expanded(function: Callable[..., int | None]) -> Callable[..., None]:
     """Return the command of a function: groups become options, and the number it returns becomes the exit code."""
-    hints = typing.get_type_hints(function, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
-    required: list[inspect.Parameter] = []
-    optional: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        group = groups.get(name)
-        options = _options(group) if group else [parameter.replace(annotation=hints[name])]
-        for option in options:
-            place = required if option.default is inspect.Parameter.empty else optional
-            place.append(option.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    options: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        group: Any = parameter.annotation
+        if isinstance(group, type) and is_dataclass(group):
+            groups[parameter.name] = group
+            options += inspect.signature(group, eval_str=True).parameters.values()
+        else:
+            options.append(parameter)
+    options.sort(key=lambda option: option.default is not option.empty)  # those that must be given first
 
     def command(**values: Any) -> None:
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        code = function(**values)
-        if code:
+        if code := function(**values):
             raise typer.Exit(code)
 
     command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__annotations__ = {option.name: option.annotation for option in (*required, *optional)}
-    command.__signature__ = inspect.Signature(required + optional)  # type: ignore[attr-defined]
+    command.__annotations__ = {option.name: option.annotation for option in options}
+    keywords = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
+    command.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     return command
 
 
-def _options(group: type[Any]) -> list[inspect.Parameter]:
-    hints = typing.get_type_hints(group, include_extras=True)
-    kept = inspect.signature(group).parameters
-    return [kept[field.name].replace(annotation=hints[field.name]) for field in fields(group)]
-
-
 def _given(group: Any, *names: str) -> dict[str, Any]:
-    """Return the fields that were given."""
-    return {name: value for name in names if (value := getattr(group, name)) is not None}
+    """Return the fields of a group that it has and that were given."""
+    return {name: value for name in names if (value := getattr(group, name, None)) is not None}
 
 
 def numbers_by_class(
-    texts: Sequence[str], classes: Sequence[Any], option: str, allowed: str, class_names: Sequence[str] = ()
+    texts: Sequence[str], classes: Sequence[Any], option: str, allowed: str = "a number in [0, 1)"
 ) -> float | dict[Any, float]:
     """Read one number for all classes, or class=number; a number alone among those is for the other classes.
 
@@ -183,25 +171,19 @@ def numbers_by_class(
     classes : labels; a class is named by the text of its label.
     option : the option, for errors.
     allowed : which numbers are allowed, for errors.
-    class_names : other names of the labels 0, 1, ...
     """
-
-    def number(text: str) -> float:
-        try:
-            return float(text)
-        except ValueError:
-            raise ParameterError(option, "the command", allowed=f"{allowed}, or class=number", got=text) from None
-
-    if len(texts) == 1 and "=" not in texts[0]:
-        return number(texts[0])
     from worstclass._checks import OTHERS
 
-    labels = {**{name: k for k, name in enumerate(class_names)}, **{str(label): label for label in classes}}
+    labels = {str(label): label for label in classes}
     found: dict[Any, float] = {}
     for text in texts:
         name, equals, value = text.rpartition("=")
         key = labels.get(name, name) if equals else OTHERS
         if key in found:
             raise ParameterError(option, "the command", allowed="given once for each class", got=list(texts))
-        found[key] = number(value)
-    return found
+        try:
+            found[key] = float(value)
+        except ValueError:
+            allowed = f"{allowed}, or class=number"
+            raise ParameterError(option, "the command", allowed=allowed, got=value) from None
+    return found[OTHERS] if len(texts) == 1 and "=" not in texts[0] else found

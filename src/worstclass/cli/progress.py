@@ -31,8 +31,8 @@ class BoostingProgress(Callback):
     def on_fit_start(self, booster: WorstClassBooster, plan: FitPlan) -> None:
         """Show the plan."""
         self._plan = plan
-        floors = sorted({f"{floor:g}" for floor in plan.theta}, key=float)
-        floor = f", floor {' to '.join(dict.fromkeys([floors[0], floors[-1]]))}" if floors else ""
+        floors = dict.fromkeys([f"{min(plan.theta):g}", f"{max(plan.theta):g}"]) if plan.theta else ()
+        floor = f", floor {' to '.join(floors)}" if floors else ""
         rounds = f"{plan.n_rounds} rounds, edge {plan.needed_edge:.4f} each"
         self._console.print(f"{len(plan.classes)} classes{floor}, {rounds}")
         self._task: Any = self.bar.add_task("", total=plan.n_rounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import typer
@@ -17,6 +18,7 @@ from worstclass.cli.options import (
     Seed,
     SelectOn,
     TrainingOptions,
+    numbers_by_class,
 )
 
 Way = Annotated[
@@ -57,55 +59,48 @@ def theta(
 
     Example: worstclass theta train.csv --target diagnosis --out model
     """
-    from worstclass.cli.data import VAL_SHARE, floors_by_class, is_named, load_splits, read_rows
-    from worstclass.cli.learners import build_estimator, default_method
-    from worstclass.cli.model import class_reports, described, made_by, write_model
+    import numpy as np
+
+    from worstclass.cli.data import VAL_SHARE, Data
+    from worstclass.cli.model import build_estimator, class_reports, default_method, described, made_by, write_model
     from worstclass.exceptions import SelectionInterrupted
     from worstclass.experiments.plan import Budget as Limits
     from worstclass.selection import select_theta
 
     thetas = None if candidates is None else [_number_or_name(text) for text in candidates.split(",")]
-    share = VAL_SHARE if data.val_share is None else data.val_share
-    source = None if is_named(data.data) else read_rows(data)
-    splits = load_splits(data, seed, val_share=share, source=source)
-    floors = floors_by_class(goal, splits.train.y, "--goal") if goal else None
-    limits = None if budget is None else Limits.parse(budget)
-    name = default_method(data.data, splits.train.X, booster.network)
-    model = build_estimator(
-        name,
-        data.data,
-        splits.train.X,
-        booster,
-        theta=0.0,
-        random_state=seed,
-        max_epochs=None if limits is None else limits.epochs,
-        max_seconds=None if limits is None else limits.seconds,
-    )
+    opened = Data.open(data, val_share=VAL_SHARE, unused=("target", "image_size"))
+    splits = opened.splits(seed)
+    train, val = splits.train, splits.val
+    limits = {} if budget is None else Limits.parse(budget).limits
+    name = default_method(opened, train.X, booster.network)
+    model = build_estimator(name, opened, train.X, booster, theta=0.0, random_state=seed, **limits)
     out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
     try:
         selection = select_theta(
             model,
-            splits.train.X,
-            splits.train.y,
-            *((None, None) if splits.val is None else (splits.val.X, splits.val.y)),
+            train.X,
+            train.y,
+            X_val=None if val is None else val.X,
+            y_val=None if val is None else val.y,
             way=way,
             candidates=thetas,
             baseline=None if baseline is None else _number_or_name(baseline),
-            goal=floors,
+            goal=numbers_by_class(goal, np.unique(train.y).tolist(), "--goal") if goal else None,
             select_on=select_on,
-            val_share=share,
+            val_share=opened.val_share,
             resolution=resolution,
             n_jobs=jobs,
-            progress=lambda record: say(str(record), quiet=quiet),
+            progress=partial(say, quiet=quiet),
             # rows of a file that was divided just now are different rows, however equal they look
-            allow_equal_rows=allow_equal_rows or (source is not None and "val" not in source.parts),
+            allow_equal_rows=allow_equal_rows or "val" not in getattr(opened.source, "parts", {"val"}),
         )
     except SelectionInterrupted as interrupt:
         selection = interrupt.selection
     chosen = selection.booster
     tested = class_reports(chosen, splits).get("test")
-    settings = {**booster.booster(), **booster.learner(), "select_on": select_on, "resolution": resolution}
-    settings |= {"network": booster.network, "budget": budget, "val_share": share, "test_share": data.test_share}
+    settings = {**booster.booster(), **booster.learner(), "network": booster.network, "budget": budget}
+    settings |= {"select_on": select_on, "resolution": resolution}
+    settings |= {"val_share": opened.val_share, "test_share": data.test_share}
     record = {
         **made_by(described(data), seed, **settings),
         "gamma": chosen.gamma_,

@@ -196,8 +196,8 @@ def run_cells(
     folder : where the files are; created if it does not exist.
     on_event : called in this process with every ``CellEvent``.
     n_jobs : cells that run side by side, through joblib; None is 1, or what ``joblib.parallel_config`` says, -1 one
-        for each core. The cores are divided between the workers. The results do not depend on it, but for rounding:
-        torch may add in another order with another number of threads.
+        for each core. joblib divides the cores between its worker processes. The results do not depend on it, but for
+        rounding: torch may add in another order with another number of threads.
     overwrite : first remove the files of these cells, whatever their settings. Leave it out to resume such a run.
 
     Raises
@@ -221,14 +221,13 @@ def run_cells(
     for result in results.values():
         send("reused", result.cell, result)
     missing = [cell for cell in cells if cell.file_name not in results]
-    n_workers = joblib.effective_n_jobs(n_jobs)
-    provenance = Provenance.collect()
+    alone, provenance = joblib.effective_n_jobs(n_jobs) == 1, Provenance.collect()
 
     def tasks() -> Iterator[Any]:
         for cell in missing:
-            if n_workers == 1:
+            if alone:
                 send("started", cell)
-            yield joblib.delayed(_run)(cell, run_cell, folder, provenance, n_workers, os.getpid())
+            yield joblib.delayed(_run)(cell, run_cell, folder, provenance)
 
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
     for result in parallel(tasks()):
@@ -237,22 +236,8 @@ def run_cells(
     return [results[name] for name in names]
 
 
-def _run(
-    cell: Cell,
-    run_cell: Callable[[Cell], CellOutcome],
-    folder: Path,
-    provenance: Provenance,
-    n_workers: int,
-    parent: int,
-) -> CellResult:
-    """Run and write one cell; if it raises, or its outcome cannot be kept, write its failure.
-
-    A worker has its share of the cores; the threads of scikit-learn are limited by joblib.
-    """
-    if os.getpid() != parent:
-        import torch
-
-        torch.set_num_threads(max(1, min(torch.get_num_threads(), joblib.cpu_count() // n_workers)))
+def _run(cell: Cell, run_cell: Callable[[Cell], CellOutcome], folder: Path, provenance: Provenance) -> CellResult:
+    """Run and write one cell; if it raises, or its outcome cannot be kept, write its failure."""
     started = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:

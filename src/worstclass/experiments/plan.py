@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import inspect
 import shlex
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,7 +19,7 @@ from worstclass.data.sources import Source
 from worstclass.data.splits import Part, Splits, take_rows
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.cells import Cell, CellEvent, CellOutcome, CellResult, run_cells
-from worstclass.experiments.run import layers_of
+from worstclass.experiments.run import fit_on_splits, layers_of
 from worstclass.experiments.significance import SeedsChange
 from worstclass.floors import Floors
 from worstclass.methods import Method, build_method, find_method, list_methods
@@ -47,6 +44,11 @@ class Budget:
             raise ParameterError("budget", "compare", allowed="epochs=N or seconds=S", got="neither")
         check_count(self.epochs, "budget", "compare", words=[None])
         check_positive(self.seconds, "budget", "compare", words=[None])
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The budget as parameters of ``build_method``."""
+        return {"max_epochs": self.epochs, "max_seconds": self.seconds}
 
     @classmethod
     def parse(cls, text: str) -> Budget:
@@ -105,8 +107,7 @@ class ComparisonPlan:
             self.network,
             learner=self.learner,
             theta=self.theta if method.needs_theta else None,
-            max_epochs=self.budget.epochs,
-            max_seconds=self.budget.seconds,
+            **self.budget.limits,
             select_on=self.select_on,
             random_state=cell.seed,
             **self.options(method),
@@ -204,23 +205,22 @@ def run_comparison(
     load : function from a seed to its splits, with test rows.
     folder, on_event, n_jobs, overwrite : as for ``run_cells``.
     """
-    run_cell = functools.partial(_run_cell, plan=plan, load=load, run=uuid.uuid4().hex)
-    try:
-        return run_cells(plan.cells(), run_cell, folder, on_event, n_jobs=n_jobs, overwrite=overwrite)
-    finally:
-        _LOADED.clear()
+    return run_cells(plan.cells(), _Runner(plan, load), folder, on_event, n_jobs=n_jobs, overwrite=overwrite)
 
 
-#: the splits that this process loaded last, by run and seed: one draw at a time in memory, in each worker
-_LOADED: dict[tuple[str, int], Splits] = {}
+@dataclass
+class _Runner:
+    """Runs a cell of a plan, here or in a worker; keeps the splits of one seed, which all methods share."""
 
+    plan: ComparisonPlan
+    load: Callable[[int], Splits]
+    loaded: tuple[int, Splits] | None = None
 
-def _run_cell(cell: Cell, plan: ComparisonPlan, load: Callable[[int], Splits], run: str) -> CellOutcome:
-    """Run a cell of a plan, here or in a worker."""
-    if (run, cell.seed) not in _LOADED:
-        _LOADED.clear()
-        _LOADED[run, cell.seed] = load(cell.seed)
-    return run_method(plan.build(cell), _LOADED[run, cell.seed])
+    def __call__(self, cell: Cell) -> CellOutcome:
+        loaded = self.loaded
+        if loaded is None or loaded[0] != cell.seed:
+            self.loaded = loaded = (cell.seed, self.load(cell.seed))
+        return run_method(self.plan.build(cell), loaded[1])
 
 
 def run_method(model: Any, splits: Splits) -> CellOutcome:
@@ -229,10 +229,7 @@ def run_method(model: Any, splits: Splits) -> CellOutcome:
     if test is None:
         raise DatasetError("There are no test rows to compare on.")
     started = time.perf_counter()
-    if val is not None and "X_val" in inspect.signature(model.fit).parameters:
-        model.fit(train.X, train.y, val.X, val.y)
-    else:  # there is nothing that validation rows could choose
-        model.fit(train.X, train.y)
+    fit_on_splits(model, splits)
     seconds = time.perf_counter() - started
     trained = layers_of(model)[-1]
     members = getattr(trained, "estimators_", None)

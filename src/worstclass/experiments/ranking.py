@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -166,16 +165,13 @@ def _by_method(results: Iterable[CellResult]) -> dict[str, list[CellResult]]:
     owner, data = "Comparison.from_results", sorted({result.data for result in ordered})
     if len(data) != 1:
         raise ParameterError("results", owner, allowed="cells of one data set, at least one", got=data)
-    by_method = {name: list(group) for name, group in itertools.groupby(ordered, lambda result: result.method)}
-    keys = Counter((result.method, result.seed) for result in ordered)
-    twice = [key for key, count in keys.items() if count > 1]
-    if twice:
-        raise ParameterError("results", owner, allowed="each method and seed once", got=twice)
-    mixed = [name for name, group in by_method.items() if any(one.settings != group[0].settings for one in group)]
-    if mixed:
-        allowed = "cells with the same settings for all seeds of a method"
-        raise ParameterError("results", owner, allowed=allowed, got=mixed, hint="Run these methods anew.")
-    return by_method
+    for one, other in itertools.pairwise(ordered):
+        if (one.method, one.seed) == (other.method, other.seed):
+            raise ParameterError("results", owner, allowed="each method and seed once", got=[(one.method, one.seed)])
+        if one.method == other.method and one.settings != other.settings:
+            allowed = "cells with the same settings for all seeds of a method"
+            raise ParameterError("results", owner, allowed=allowed, got=[one.method], hint="Run this method anew.")
+    return {name: list(group) for name, group in itertools.groupby(ordered, lambda result: result.method)}
 
 
 def _row(method: str, results: Sequence[CellResult]) -> MethodRow:
@@ -193,13 +189,10 @@ def _row(method: str, results: Sequence[CellResult]) -> MethodRow:
 def _ranked(rows: Sequence[MethodRow]) -> tuple[MethodRow, ...]:
     """Sort by mean and give ranks to the methods that have as many seeds as any."""
     most = max(row.n_done for row in rows)
-    means = {row.method: math.inf if row.worst is None else row.worst.mean for row in rows}
-    ordered = sorted(rows, key=lambda row: (row.n_done < most, means[row.method], row.method))
-    complete = [means[row.method] for row in rows if row.n_done == most]
-    ranks = {mean: 1 + sum(other < mean for other in complete) for mean in complete if mean < math.inf}
-    return tuple(
-        row.model_copy(update={"rank": ranks.get(means[row.method]) if row.n_done == most else None}) for row in ordered
-    )
+    means = {row.method: row.worst.mean for row in rows if row.worst is not None and row.n_done == most}
+    ranks = {method: 1 + sum(other < mean for other in means.values()) for method, mean in means.items()}
+    ordered = sorted(rows, key=lambda row: (row.n_done < most, row.worst.mean if row.worst else math.inf, row.method))
+    return tuple(row.model_copy(update={"rank": ranks.get(row.method)}) for row in ordered)
 
 
 def _notes(texts: Iterable[tuple[CellResult, Iterable[str]]]) -> tuple[Note, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import inspect
 import platform
 import subprocess
 from importlib import metadata
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import pydantic
 
+from worstclass.data.splits import Splits
 from worstclass.exceptions import ModelFormatError
 from worstclass.metrics import ClassReport
 
@@ -81,8 +82,7 @@ class RunResult(pydantic.BaseModel):
     boosting : what boosting did; None for another model.
     offsets : ``scores``, ``offsets`` by class, ``floors_met``, and class reports on the rows that chose the offsets,
         without (``before``) and with them (``after``); None without offsets.
-    abstaining : ``risk`` by class, ``threshold`` of the margin (None for infinity), and ``proven``; None without such a
-        rule.
+    abstaining : always None; a model that abstains has a ``certificate.json`` instead.
     """
 
     model: str
@@ -98,14 +98,14 @@ class RunResult(pydantic.BaseModel):
     test: Report | None = None
     boosting: BoostingResult | None = None
     offsets: dict[str, Any] | None = None
-    abstaining: dict[str, Any] | None = None
+    abstaining: None = None
 
     @property
     def bound_met(self) -> bool | None:
         """Whether the answers of the whole model meet every floor on the training rows; None without floors."""
         if self.boosting is None or self.boosting.bound_met is None:
             return None
-        if self.offsets is None and self.abstaining is None:
+        if self.offsets is None:
             return self.boosting.bound_met
         return None if self.training is None else not ClassReport.from_dict(self.training).missed
 
@@ -124,14 +124,6 @@ class RunResult(pydantic.BaseModel):
             ``test`` if there are test rows.
         """
         layers = layers_of(model)
-        parts: dict[str, Any] = {}
-        for layer in layers:
-            if hasattr(layer, "offsets_"):
-                parts["offsets"] = offsets_record(layer)
-            elif hasattr(layer, "threshold_"):
-                parts["abstaining"] = _abstaining(layer)
-            elif hasattr(layer, "n_rounds_"):
-                parts["boosting"] = _boosting(layer)
         return cls(
             model="(".join(type(layer).__name__ for layer in layers) + ")" * (len(layers) - 1),
             method=method,
@@ -139,8 +131,9 @@ class RunResult(pydantic.BaseModel):
             validation=validation or getattr(model, "validation_report_", None),
             provenance=Provenance.collect(),
             epochs=getattr(layers[-1], "n_epochs_", None),
+            boosting=_boosting(layers[-1]) if hasattr(layers[-1], "n_rounds_") else None,
+            offsets=offsets_record(model) if hasattr(model, "offsets_") else None,
             **facts,
-            **parts,
         )
 
     @classmethod
@@ -152,12 +145,18 @@ class RunResult(pydantic.BaseModel):
             raise ModelFormatError(f"{folder / 'run.json'} cannot be read: {error}") from None
 
 
+def fit_on_splits(model: Any, splits: Splits) -> None:
+    """Fit a classifier on the training rows; the validation rows choose, if there is anything that they can choose."""
+    train, val = splits.train, splits.val
+    if val is not None and "X_val" in inspect.signature(model.fit).parameters:
+        model.fit(train.X, train.y, X_val=val.X, y_val=val.y)
+    else:
+        model.fit(train.X, train.y)
+
+
 def layers_of(model: Any) -> list[Any]:
-    """Return a fitted model and what its offsets and rule for abstaining wrap, from the outside in."""
-    layers = [model]
-    while hasattr(layers[-1], "offsets_") or hasattr(layers[-1], "threshold_"):
-        layers.append(layers[-1].estimator_)
-    return layers
+    """Return a fitted model and, if it has decision offsets, the model that they are around."""
+    return [model, model.estimator_] if hasattr(model, "offsets_") else [model]
 
 
 def _boosting(booster: Any) -> BoostingResult:
@@ -183,11 +182,6 @@ def offsets_record(model: Any) -> dict[str, Any]:
         "before": model.validation_report_before_.to_dict(),
         "after": model.validation_report_.to_dict(),
     }
-
-
-def _abstaining(model: Any) -> dict[str, Any]:
-    threshold = float(model.threshold_) if math.isfinite(model.threshold_) else None
-    return {"risk": _by_class(model, model.risk_), "threshold": threshold, "proven": model.proven_}
 
 
 def _by_class(model: Any, values: Any) -> dict[str, Any]:

@@ -8,14 +8,15 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from worstclass.data.chunks import Chunk
+from worstclass.data.labels import label_column
 from worstclass.exceptions import DataError, ParameterError, WorstClassError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from worstclass.data.chunks import Chunk
+from worstclass.wrappers.scores import class_scores
 
 #: bad rows that a message lists, and bad rows after which a file that is refused is searched no further
 MOST_NAMED, MOST_SEARCHED = 5, 20
@@ -62,8 +63,6 @@ class Answers:
 
     def of(self, chunk: Chunk) -> pd.DataFrame:
         """Return the answers for a chunk in the order of the file."""
-        import pandas as pd
-
         self.bad |= chunk.bad
         frames = self._ask(chunk.X, chunk.numbers)
         ids = chunk.ids.set_axis(chunk.numbers)
@@ -95,11 +94,6 @@ class Answers:
         return [*self._ask(rows[:half], numbers[:half]), *self._ask(rows[half:], numbers[half:])]
 
     def _frame(self, X: Any) -> pd.DataFrame:
-        import numpy as np
-        import pandas as pd
-
-        from worstclass.data.labels import label_column
-
         answers = pd.Series(label_column(self.model.predict(X)).tolist(), dtype=object)
         proba = np.asarray(self.model.predict_proba(X)) if self.proba else np.empty((len(answers), 0))
         abstained = answers == self.model.abstain_label_ if hasattr(self.model, "abstain_label_") else False
@@ -108,14 +102,12 @@ class Answers:
 
     def _margins(self, X: Any, scores: Any) -> Any:
         """Return the model's own margins, else the lead of the largest probability or score; None without any."""
-        import numpy as np
-
         if hasattr(self.model, "decision_margin"):
             return np.asarray(self.model.decision_margin(X))
         if not self.proba:
-            scores = np.asarray(self.model.decision_function(X)) if hasattr(self.model, "decision_function") else None
-            if scores is None or scores.ndim == 1:
-                return None if scores is None else np.abs(scores)
+            if not hasattr(self.model, "decision_function"):
+                return None
+            scores = class_scores(self.model, X, "decision")
         top_two = np.partition(scores, -2, axis=1)[:, -2:]
         return top_two[:, 1] - top_two[:, 0]
 

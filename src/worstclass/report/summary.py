@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from worstclass._text import percent
 from worstclass.boosting.booster import NEAREST
 from worstclass.experiments.run import BoostingResult, RunResult
 from worstclass.metrics import ClassReport
@@ -34,8 +33,8 @@ def verdict(result: RunResult) -> str:
             f"Bound met: {_answers(result, boosting)} errs on less than 1 - theta of every class of the training rows."
         )
     missed = ClassReport.from_dict(result.training).missed
-    plain = result.offsets is None and result.abstaining is None
-    names = [f"{name} ({boosting.shortfall[name]} rows short)" if plain else name for name in missed]
+    short = boosting.shortfall if result.offsets is None else {}
+    names = [f"{name} ({short[name]} rows short)" if name in short else name for name in missed]
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return f"Bound NOT met: {_answers(result, boosting)} misses it for {', '.join(names[:MAX_NAMED])}{more}."
 
@@ -63,7 +62,7 @@ def text_report(result: RunResult) -> str:
 
 
 def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
-    """Write the report of any model: verdict, class tables, offsets, rule for abstaining, settings and provenance."""
+    """Write the report of any model: verdict, class tables, offsets, settings and provenance."""
     lines = [f"# {result.data.get('name', 'run')}", "", verdict(result), ""]
     lines += [NEAREST, ""] if result.bound_met is False else []
     for part in reversed(PARTS):
@@ -71,8 +70,6 @@ def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
             lines += [f"## {PARTS[part].capitalize()}", "", "```", str(ClassReport.from_dict(values)), "```", ""]
     if result.offsets is not None:
         lines += ["## Decision offsets", "", *_offsets(result.offsets), ""]
-    if result.abstaining is not None:
-        lines += ["## Abstaining", "", *_abstaining(result.abstaining), ""]
     lines += [f"![{figure.stem.replace('-', ' ')}]({figure.name})\n" for figure in figures]
     return "\n".join([*lines, "## How it was made", "", *_facts(result)]) + "\n"
 
@@ -91,14 +88,6 @@ def _offsets(found: dict[str, Any]) -> list[str]:
         "",
         *markdown_table(["class", "offset"], [[_escaped(k), f"{v:+.4f}"] for k, v in found["offsets"].items()]),
     ]
-
-
-def _abstaining(rule: dict[str, Any]) -> list[str]:
-    proven = "The rule is proven." if rule["proven"] else "No rule was proven: the model answers nothing."
-    if rule["threshold"] is not None:
-        proven += f" A row is answered if its margin exceeds {rule['threshold']:.4f}."
-    limits = [f"{name} {percent(limit)}" for name, limit in rule["risk"].items()]
-    return [proven, f"Limit of the risk: {', '.join(limits)}."]
 
 
 def _escaped(name: str) -> str:
