@@ -75,7 +75,9 @@ class FileTree:
             kind = "zip" if is_zip else "tar"
             raise DatasetError(f"{self.path} cannot be read as a {kind} archive: {error}.") from None
         parts = {name: _parts(self.path, name) for name in files}
-        kept = {name: path for name, path in parts.items() if not any(part.startswith((".", "__MACOSX")) for part in path)}
+        kept = {
+            name: path for name, path in parts.items() if not any(part.startswith((".", "__MACOSX")) for part in path)
+        }
         shared = len({path[0] for path in kept.values()}) == 1 and all(len(path) > 1 for path in kept.values())
         return {"/".join(path[shared:]): files[name] for name, path in kept.items()}
 
