@@ -140,9 +140,8 @@ def _md5(content: bytes) -> str:
 
 def _built_in_counts(dataset: NamedDataset) -> dict[str, IntArray]:
     assert dataset.load is not None, "a set without files has a loader"
-    splits = dataset.load(0)
-    parts = {"train": splits.train, "val": splits.val, "test": splits.test}
-    counts = {name: np.unique(part.y, return_counts=True)[1] for name, part in parts.items() if part is not None}
+    parts = dataset.load(0).parts
+    counts = {name: np.unique(part.y, return_counts=True)[1] for name, part in parts.items()}
     return {"all": np.sum(list(counts.values()), axis=0)} if "all" in dataset.counts else counts
 
 

@@ -50,7 +50,7 @@ def from_hugging_face(
             parts[use] = _part(rows, image, label, options)
     if "train" not in parts:
         raise DatasetError(f"The data set has no split to train on. It has {list(dataset)}.")
-    return Splits.from_parts(parts)
+    return Splits(**parts)
 
 
 def _part(dataset: Any, image: str | None, label: str | None, options: Mapping[str, Any]) -> Part:

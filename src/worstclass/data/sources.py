@@ -6,7 +6,7 @@ import csv
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,9 +40,8 @@ class Source:
         asked = dict(zip(PARTS, (val, cal, test), strict=True))
         shares = {name: 0.0 if name in own else share for name, share in asked.items()}
         if not any(shares.values()):
-            return Splits.from_parts({"train": whole, **own})
-        cut = make_splits(whole.X, whole.y, **shares, seed=seed)
-        return Splits.from_parts({"train": cut.train, "val": cut.val, "cal": cut.cal, "test": cut.test, **own})
+            return Splits(train=whole, **own)
+        return replace(make_splits(whole.X, whole.y, **shares, seed=seed), **own)
 
 
 def read_source(
