@@ -140,6 +140,8 @@ def _numbers(column: Any) -> FloatArray | None:
     from pandas.api.types import infer_dtype
 
     kind = infer_dtype(column, skipna=True)
+    if kind == "string" and not column.notna().any():
+        kind = "empty"
     if kind in ("datetime64", "timedelta64"):
         raise DataError(f"Column {column.name!r} holds dates or times. Convert it to numbers, or leave it out.")
     if kind == "complex":
