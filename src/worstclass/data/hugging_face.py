@@ -43,7 +43,7 @@ def from_hugging_face(
     options: dict[str, Any] = {"image_size": image_size, "skip_corrupt": skip_corrupt}
     if not isinstance(dataset, Mapping):
         return _part(dataset, image, label, options)
-    parts: dict[str, Part] = {}
+    parts: dict[str, Any] = {}
     for name, rows in dataset.items():
         use = SPLIT_NAMES.get(name.lower())
         if use is not None and use not in parts:

@@ -105,7 +105,8 @@ def _refuse_mixed_types(y: Any, name: str) -> None:
     if not isinstance(y, Sequence) and getattr(y, "dtype", None) != np.dtype(object):
         return
     kinds = {
-        "text" if isinstance(label, str | bytes) else "numbers" if np.isscalar(label) else type(label).__name__ for label in y
+        "text" if isinstance(label, str | bytes) else "numbers" if np.isscalar(label) else type(label).__name__
+        for label in y
     }
     if len(kinds) > 1:
         raise DataError(

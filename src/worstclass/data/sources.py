@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Source:
     def splits(self, *, val: float = 0.0, cal: float = 0.0, test: float = 0.2, seed: int = 0) -> Splits:
         """Return the splits: those that the data has as they are, others cut from its training rows in these shares."""
         whole = self.parts[ALL if ALL in self.parts else "train"]
-        own = {name: part for name, part in self.parts.items() if name not in (ALL, "train")}
+        own: dict[str, Any] = {name: part for name, part in self.parts.items() if name not in (ALL, "train")}
         asked = dict(zip(PARTS, (val, cal, test), strict=True))
         shares = {name: 0.0 if name in own else share for name, share in asked.items()}
         if not any(shares.values()):

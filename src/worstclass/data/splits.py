@@ -96,7 +96,8 @@ class Splits:
         if all(name == str(number) for number, name in enumerate(names)):
             return self
         labels = np.array([name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)])
-        return Splits(**{name: Part(part.X, labels[part.y]) for name, part in self.parts.items()})
+        named: dict[str, Any] = {name: Part(part.X, labels[part.y]) for name, part in self.parts.items()}
+        return Splits(**named)
 
 
 def make_splits(
@@ -131,7 +132,8 @@ def make_splits(
     if n_rows != len(labels):
         raise DataError(f"X and y must have one label for each row. Got {n_rows} rows and {len(labels)} labels.")
     rows = _rows_by_part(labels, shares, np.random.default_rng(seed))
-    return Splits(**{name: Part(X, labels).rows(index) for name, index in rows.items() if len(index)})
+    parts: dict[str, Any] = {name: Part(X, labels).rows(index) for name, index in rows.items() if len(index)}
+    return Splits(**parts)
 
 
 def columns_in_order(X: Any, names: Any) -> Any:
