@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ import numpy as np
 
 from worstclass.data.splits import ALL, PARTS, Part, Splits, make_splits
 from worstclass.data.trees import is_archive
-from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, WorstClassError, WorstClassWarning
+from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, WorstClassError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,11 +92,7 @@ def read_source(
         )
     from worstclass.data.pictures import read_image_folder
 
-    parts, skipped = read_image_folder(path, image_size=image_size, skip_corrupt=skip_corrupt)
-    if skipped:
-        text = f"{len(skipped)} damaged pictures were left out: {', '.join(skipped)}"
-        warnings.warn(text, WorstClassWarning, stacklevel=2)
-    return Source(parts)
+    return Source(read_image_folder(path, image_size=image_size, skip_corrupt=skip_corrupt))
 
 
 def read_table(path: str | Path, target: str) -> Part:
