@@ -101,7 +101,7 @@ class RandomCrop(Augmentation):
         starts = torch.arange(n, device=batch.device) * of_image + corners[0] * of_row + corners[1] * of_pixel
         n_places = (n - 1) * of_image + 2 * self.padding * (of_row + of_pixel) + 1
         windows = padded.as_strided((n_places, *shape), (1, of_channel, of_row, of_pixel))
-        return torch.empty_like(batch).copy_(windows.index_select(0, starts))  # in the batch's memory format
+        return _select(windows, starts, channels_last=_is_channels_last(batch))
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,11 @@ class HorizontalFlip(Augmentation):
 
     def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         """Return each image or its mirror image."""
-        mirrored = torch.rand(len(batch), generator=generator, device=generator.device) < self.p
-        return torch.where(mirrored.to(batch.device)[:, None, None, None], batch.flip(3), batch)
+        n = len(batch)
+        mirrored = torch.rand(n, generator=generator, device=generator.device) < self.p
+        both = torch.cat([batch, batch.flip(3)])
+        chosen = (torch.arange(n, device=mirrored.device) + n * mirrored).to(batch.device)
+        return _select(both, chosen, channels_last=_is_channels_last(batch))
 
 
 #: name -> what it stands for; ``"crop-flip"`` is what the paper trains with on CIFAR
@@ -151,3 +154,16 @@ def build_augmentation(name: str) -> Augmentation:
     """
     check_choice(name, "augmentation", "TorchLearner", AUGMENTATIONS)
     return AUGMENTATIONS[name]()
+
+
+def _is_channels_last(batch: Tensor) -> bool:
+    """Return whether a new tensor in the memory format of the batch has the channels of a pixel side by side."""
+    like = torch.empty_like(batch, device="meta")
+    return like.is_contiguous(memory_format=torch.channels_last) and not like.is_contiguous()
+
+
+def _select(images: Tensor, index: Tensor, *, channels_last: bool) -> Tensor:
+    """Return the images of the given indices, in the given memory format."""
+    if not channels_last:
+        return images.index_select(0, index)
+    return images.permute(0, 2, 3, 1).index_select(0, index).permute(0, 3, 1, 2)
