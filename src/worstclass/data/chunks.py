@@ -7,7 +7,7 @@ import io
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pandas as pd
 
 from worstclass._typing import BoolArray, IntArray
 from worstclass.data.arrays import ROWS, Arrays, channels_first, is_npy_folder, require_numbers, role_of
-from worstclass.data.pictures import Picture, is_picture
+from worstclass.data.pictures import Images, Picture, is_picture
 from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES, table_errors
 from worstclass.data.trees import FileTree, is_archive
 from worstclass.exceptions import DataError, DatasetError, UnknownNameError
@@ -42,19 +42,20 @@ class Chunk:
     Attributes
     ----------
     X : the rows that can be used: a data frame, or an array.
-    numbers : their numbers in the file, from 1.
-    ids : the columns carried over, of these rows.
+    ids : the columns carried over, of all rows, with the numbers of the rows (from 1) as index.
     bad : the rows that cannot be used: their numbers, and why.
-    bad_ids : the columns carried over, of those rows.
     done : share of the file that is read.
     """
 
     X: Any
-    numbers: IntArray
     ids: pd.DataFrame
-    bad: dict[int, str] = field(default_factory=dict)
-    bad_ids: pd.DataFrame | None = None
-    done: float = 0.0
+    bad: dict[int, str]
+    done: float
+
+    @property
+    def numbers(self) -> IntArray:
+        """The numbers of the rows that can be used."""
+        return self.ids.index.drop(list(self.bad)).to_numpy()
 
 
 @dataclass(frozen=True)
@@ -124,18 +125,18 @@ def iter_chunks(
     >>> _ = file.write_text("id,size\nx1,3\nx2,wide\nx3,5\n")
     >>> for chunk in iter_chunks(file, RowFormat(["size"], {"size": "number"}), ids=["id"]):
     ...     print(chunk.X["size"].tolist(), chunk.ids["id"].tolist(), chunk.bad)
-    [3.0, 5.0] ['x1', 'x3'] {2: "column 'size' holds 'wide', which is not a finite number"}
+    [3.0, 5.0] ['x1', 'x2', 'x3'] {2: "column 'size' holds 'wide', which is not a finite number"}
     """
     path = Path(path)
     suffix = path.suffix.lower()
     if not path.exists():
         raise DatasetError(f"There is no file or folder {path}.")
     if suffix in TABLE_SUFFIXES:
-        return _chunks(_table_blocks(path, rows, ids, chunk_rows or CHUNK_ROWS))
+        return _numbered(_table_blocks(path, rows, ids, chunk_rows or CHUNK_ROWS))
     if is_npy_folder(path) if path.is_dir() else suffix == ARRAY_SUFFIX:
-        return _chunks(_array_blocks(path, rows, ids, chunk_rows))
+        return _numbered(_array_blocks(path, rows, ids, chunk_rows))
     if path.is_dir() or is_archive(path.name):
-        return _chunks(_image_blocks(path, rows, ids, chunk_rows, image_size))
+        return _numbered(_image_blocks(path, rows, ids, chunk_rows, image_size))
     raise DatasetError(
         f"{path} cannot be read: give a CSV, Parquet or npz file, a folder with X.npy, or a folder of images."
     )
@@ -145,14 +146,11 @@ def iter_chunks(
 _Block = tuple[Any, pd.DataFrame, dict[int, str], float]
 
 
-def _chunks(blocks: Iterator[_Block]) -> Iterator[Chunk]:
-    """Number the rows, and set the bad ones apart."""
+def _numbered(blocks: Iterator[_Block]) -> Iterator[Chunk]:
     start = 1
     for X, ids, bad, done in blocks:
-        wrong = np.isin(np.arange(len(ids)), list(bad))
-        reasons = {start + place: why for place, why in sorted(bad.items())}
-        kept, lost = ids[~wrong].reset_index(drop=True), ids[wrong].reset_index(drop=True)
-        yield Chunk(X, start + np.flatnonzero(~wrong), kept, reasons, lost, done)
+        numbered = ids.set_axis(range(start, start + len(ids)))
+        yield Chunk(X, numbered, {start + place: bad[place] for place in sorted(bad)}, done)
         start += len(ids)
 
 
@@ -173,27 +171,27 @@ def columns_by_name(X: Any, names: Sequence[str] | None) -> Any:
 
 
 def _table_blocks(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Block]:
-    """Give columns their types."""
+    """Give the columns of a table their types."""
     read = _csv_tables if path.suffix.lower() == ".csv" else _parquet_tables
     with table_errors(path):
-        for table, kept, kinds, bad, done in read(path, rows, ids, chunk_rows):
+        for table, kinds, bad, done in read(path, rows, ids, chunk_rows):
             typed = {}
-            for name in table.columns:
-                typed[name], strange, why = _typed(table[name], kinds.get(name))
+            for name, kind in kinds.items():
+                typed[name], strange, why = _typed(table[name], kind)
                 for place in np.flatnonzero(strange).tolist():
                     bad.setdefault(place, f"column {name!r} holds {table[name].iloc[place]!r}, {why}")
             good = np.setdiff1d(np.arange(len(table)), list(bad))
-            X = pd.DataFrame(typed, columns=table.columns).iloc[good]
+            X = pd.DataFrame(typed).iloc[good]
             X = X.astype({name: "category" for name in X.columns if X[name].dtype == object})
-            yield X if rows.columns is not None else X.to_numpy(), kept, bad, done
+            yield X if rows.columns is not None else X.to_numpy(), table[list(ids)], bad, done
 
 
-#: the columns of the model, the columns carried over, what the former hold, bad rows by place, share of the file read
-_Table = tuple[pd.DataFrame, pd.DataFrame, Kinds, dict[int, str], float]
+#: a table, what the columns of the model hold, bad rows by place, share of the file read
+_Table = tuple[pd.DataFrame, Kinds, dict[int, str], float]
 
 
 def _csv_tables(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Table]:
-    """Read every cell as text."""
+    """Read every cell as text; where the model does not tell numbers from text, the top of the file does."""
     head = pd.read_csv(
         path, nrows=HEAD_ROWS, index_col=False, na_values=MISSING, keep_default_na=False, on_bad_lines="skip"
     )
@@ -214,20 +212,20 @@ def _csv_tables(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int
             table = pd.DataFrame(padded, columns=header, dtype=object)
             for name in [name for name in columns if kinds[name] is None]:
                 table[name] = table[name].map(_open)
-            yield table[columns], table[list(ids)], kinds, bad, raw.tell() / path.stat().st_size
+            yield table, kinds, bad, raw.tell() / path.stat().st_size
 
 
 def _parquet_tables(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int) -> Iterator[_Table]:
-    """Read batches; the columns carried over keep their types."""
+    """Read batches, with the types of the file."""
     from pyarrow import parquet  # type: ignore[import-untyped]
 
     with parquet.ParquetFile(path) as file:
         columns = _columns(file.schema_arrow.names, rows, ids, path)
+        kinds = rows.kinds or dict.fromkeys(columns)
         n_read = 0
         for batch in file.iter_batches(chunk_rows, columns=list(dict.fromkeys([*columns, *ids]))):
             n_read += batch.num_rows
-            kept = batch.select(list(ids)).to_pandas(types_mapper=pd.ArrowDtype)
-            yield batch.select(columns).to_pandas(), kept, rows.kinds or {}, {}, n_read / file.metadata.num_rows
+            yield batch.to_pandas(types_mapper=pd.ArrowDtype), kinds, {}, n_read / file.metadata.num_rows
 
 
 def _columns(there: Sequence[str], rows: RowFormat, ids: Sequence[str], path: Path) -> list[str]:
@@ -247,8 +245,9 @@ def _columns(there: Sequence[str], rows: RowFormat, ids: Sequence[str], path: Pa
 
 def _typed(column: pd.Series[Any], kind: str | None) -> tuple[Any, BoolArray, str]:
     """Return a column of one kind, the rows in which that is not possible, and why."""
-    missing = column.isna() | column.isin(MISSING)
-    values = column.astype(object).mask(missing, None)
+    cells = column.astype(object)
+    missing = cells.isna() | cells.isin(MISSING)
+    values = cells.mask(missing, None)
     if kind == "number":
         found = pd.to_numeric(values, errors="coerce").astype("float64")
         strange = (found.isna() & ~missing) | np.isinf(found)
@@ -307,7 +306,6 @@ def _image_blocks(
     names = [name for name in tree.names() if is_picture(name)]
     if not names:
         raise DatasetError(f"{path} has no images.")
-    channels, height, width = rows.image_shape
     size = None if image_size is None else (image_size, image_size)
     step = _rows_of_chunk(rows.image_shape, chunk_rows)
     for start in range(0, len(names), step):
@@ -315,19 +313,22 @@ def _image_blocks(
         block = names[start : start + step]
         for place, name in enumerate(block):
             try:
-                image = Picture.of(name, partial(tree.read, name)).pixels(channels, size)
+                images.append(_image(tree, name, rows.image_shape, size))
             except DatasetError as error:
                 bad[place] = str(error).rstrip(".")
-                continue
-            if image.shape == rows.image_shape:
-                images.append(image)
-            else:
-                bad[place] = (
-                    f"{name} is {image.shape[1]} x {image.shape[2]} (height x width), and the model takes {height} x "
-                    f"{width}; resize images with --image-size {height}"
-                )
         X = np.array(images, dtype=np.uint8).reshape(-1, *rows.image_shape)
         yield X, pd.DataFrame({FILE: block}, dtype=object), bad, (start + len(block)) / len(names)
+
+
+def _image(tree: FileTree, name: str, shape: tuple[int, int, int], size: tuple[int, int] | None) -> Images:
+    channels, height, width = shape
+    image = Picture.of(name, partial(tree.read, name)).pixels(channels, size)
+    if image.shape != shape:
+        raise DatasetError(
+            f"{name} is {image.shape[1]} x {image.shape[2]} (height x width), and the model takes {height} x {width}; "
+            f"resize images with --image-size {height}"
+        )
+    return image
 
 
 def _rows_of_chunk(shape: Sequence[int], chunk_rows: int | None) -> int:

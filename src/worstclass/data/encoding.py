@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections import Counter
 from typing import Any, ClassVar, Self
 
@@ -138,20 +137,18 @@ def _columns(X: Any) -> list[Any]:
 
 def _numbers(column: Any) -> FloatArray | None:
     """Return the values of a column of numbers, NaN for missing ones; None for a column of anything else."""
-    from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype, is_timedelta64_dtype
+    from pandas.api.types import infer_dtype
 
-    if is_datetime64_any_dtype(column.dtype) or is_timedelta64_dtype(column.dtype):
+    kind = infer_dtype(column, skipna=True)
+    if kind == "string" and not column.notna().any():
+        kind = "empty"
+    if kind in ("datetime64", "timedelta64"):
         raise DataError(f"Column {column.name!r} holds dates or times. Convert it to numbers, or leave it out.")
-    if column.dtype.kind == "c":
+    if kind == "complex":
         raise DataError("Complex data not supported by TableEncoder.")
-    if is_bool_dtype(column.dtype) or hasattr(column.dtype, "categories"):
+    if hasattr(column.dtype, "categories") or kind not in ("integer", "floating", "mixed-integer-float", "empty"):
         return None
-    if is_numeric_dtype(column.dtype):
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    present = column.dropna()
-    if not all(isinstance(value, numbers.Real) and not isinstance(value, bool) for value in present):
-        return None
-    return np.asarray(column.astype("object").where(column.notna(), np.nan).to_numpy(dtype=np.float64))
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def _most_frequent(column: Any, limit: int) -> list[Any]:

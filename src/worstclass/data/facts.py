@@ -42,7 +42,7 @@ class Download:
 
     name: str
     addresses: tuple[str, ...]
-    md5: str | None = None
+    md5: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class NamedDataset:
     folder : name of the set's folder below the data root.
     layouts : folders below that, or below the root, in which archives or other libraries put the files.
     read : function from (files, official part) to its images, uint8 (n, channels, height, width), and labels.
-    variant : what tells this sheet from others of the same set, as ``"size=64"``; empty for the default.
+    variant : the options that tell this sheet from others of the same set, as ``"--size 64"``; empty for the default.
     vary : function from options such as ``size`` or ``split`` to the fact sheet of that variant.
     licence, citation, homepage : as the publisher says.
     """
@@ -94,12 +94,6 @@ class NamedDataset:
     licence: str = ""
     citation: str = ""
     homepage: str = ""
-
-    @property
-    def get_command(self) -> str:
-        """The command that downloads the files."""
-        option = f" --{self.variant.replace('=', ' ')}" if self.variant else ""
-        return f"worstclass datasets get {self.name}{option}"
 
     @property
     def built_in(self) -> bool:
@@ -191,6 +185,7 @@ def _missing_message(dataset: NamedDataset, root: Path) -> str:
     address = dataset.downloads[0].addresses[0] if dataset.downloads else dataset.homepage
     return (
         f"The files of the data set {dataset.name!r} are not there. {what} Get it from {address} with "
-        f"`{dataset.get_command}`, or put it into {root / dataset.folder}; another folder of data "
-        f"sets is named by root=... or by the environment variable {ROOT_VARIABLE}."
+        f"`{f'worstclass datasets get {dataset.name} {dataset.variant}'.strip()}`, or put it into "
+        f"{root / dataset.folder}; another folder of data sets is named by root=... or by the environment variable "
+        f"{ROOT_VARIABLE}."
     )

@@ -1,7 +1,7 @@
 """Official files on disk: are they the published ones with the published rows; and how they are downloaded.
 
-An earlier part of a download is resumed, and no file is in place before its checksum is right. Only a file with a known
-checksum is resumed, since nothing else would tell that two parts belong together.
+An earlier part of a download is resumed, and no file is in place before its checksum is right: it also tells that two
+parts belong together.
 """
 
 from __future__ import annotations
@@ -106,15 +106,15 @@ def file_md5(path: Path) -> str:
 
 
 def _checked_files(dataset: NamedDataset, tree: FileTree) -> list[FileCheck]:
-    named = [(file, present_name(tree, file.name)) for file in dataset.files] if tree.is_folder else []
-    files = [FileCheck(name, tree.where(name), _verdict(tree, file, name)) for file, name in named if name is not None]
-    return files if tree.is_folder else [FileCheck(tree.path.name, str(tree.path), _archive_verdict(dataset, tree))]
+    if not tree.is_folder:
+        return [FileCheck(tree.path.name, str(tree.path), _archive_verdict(dataset, tree))]
+    named = [(file, present_name(tree, file.name)) for file in dataset.files]
+    return [FileCheck(name, tree.where(name), _verdict(tree, file, name)) for file, name in named if name is not None]
 
 
 def _archive_verdict(dataset: NamedDataset, tree: FileTree) -> str:
-    (md5,) = [file.md5 for file in dataset.downloads if file.name == tree.path.name]
-    if md5 is None or file_md5(tree.path) == md5:
-        return UNKNOWN if md5 is None else OFFICIAL
+    if file_md5(tree.path) in [file.md5 for file in dataset.downloads]:
+        return OFFICIAL
     try:
         verdicts = {_verdict(tree, file, present_name(tree, file.name) or file.name) for file in dataset.files}
     except DatasetError:  # no archive, a damaged one, or one that lacks a file
@@ -140,9 +140,8 @@ def _md5(content: bytes) -> str:
 
 def _built_in_counts(dataset: NamedDataset) -> dict[str, IntArray]:
     assert dataset.load is not None, "a set without files has a loader"
-    splits = dataset.load(0)
-    parts = {"train": splits.train, "val": splits.val, "test": splits.test}
-    counts = {name: np.unique(part.y, return_counts=True)[1] for name, part in parts.items() if part is not None}
+    parts = dataset.load(0).parts
+    counts = {name: np.unique(part.y, return_counts=True)[1] for name, part in parts.items()}
     return {"all": np.sum(list(counts.values()), axis=0)} if "all" in dataset.counts else counts
 
 
@@ -188,7 +187,7 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
     """Download one file, unless it is there; resume a part that an earlier try left."""
     target, part = folder / file.name, folder / f"{file.name}.part"
     if target.is_file():
-        if file.md5 is not None and file_md5(target) != file.md5:
+        if file_md5(target) != file.md5:
             raise DatasetError(f"{target} is there, but is not the official file. Remove it to get it anew.")
         return target
     addresses = file.addresses if mirror is None else (f"{mirror.rstrip('/')}/{file.name}",)
@@ -209,14 +208,14 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
 
 
 def _fetch_part(file: Download, address: str, part: Path, progress: Progress) -> None:
-    start = part.stat().st_size if file.md5 is not None and part.is_file() else 0
+    start = part.stat().st_size if part.is_file() else 0
     try:
         _receive(file.name, address, part, start, progress)
     except urllib.error.HTTPError as error:
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not start:
             raise
         _receive(file.name, address, part, 0, progress)
-    if file.md5 is not None and file_md5(part) != file.md5:
+    if file_md5(part) != file.md5:
         part.unlink()
         raise urllib.error.URLError("the download has another checksum than the official file, and was removed")
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from worstclass.data.arrays import channels_first, label_array
+from worstclass.data.arrays import label_array
 from worstclass.data.pictures import Picture, Size, stack
 from worstclass.data.sources import categories_for_text
 from worstclass.data.splits import SPLIT_NAMES, Part, Splits
@@ -34,23 +34,23 @@ def from_hugging_face(
     Parameters
     ----------
     dataset : has ``features``, ``len()``, rows by number and columns by name; or is a mapping of such.
-    image : column of pictures (Pillow images, arrays, or encoded bytes); found by its feature or name if left out. A
-        data set without one is a table, and X is a data frame.
-    label : column of labels; found by its feature or name if left out. Where its feature has names, they are the
-        labels.
+    image : column of pictures (Pillow images or encoded bytes); by default the first of ``IMAGE_COLUMNS`` that is
+        there. A data set without one is a table, and X is a data frame.
+    label : column of labels; by default the first of ``LABEL_COLUMNS`` that is there. Where its feature has names,
+        they are the labels.
     image_size, skip_corrupt : as for ``worstclass.data.pictures.stack``.
     """
     options: dict[str, Any] = {"image_size": image_size, "skip_corrupt": skip_corrupt}
     if not isinstance(dataset, Mapping):
         return _part(dataset, image, label, options)
-    parts: dict[str, Part] = {}
+    parts: dict[str, Any] = {}
     for name, rows in dataset.items():
         use = SPLIT_NAMES.get(name.lower())
         if use is not None and use not in parts:
             parts[use] = _part(rows, image, label, options)
     if "train" not in parts:
         raise DatasetError(f"The data set has no split to train on. It has {list(dataset)}.")
-    return Splits.from_parts(parts)
+    return Splits(**parts)
 
 
 def _part(dataset: Any, image: str | None, label: str | None, options: Mapping[str, Any]) -> Part:
@@ -62,11 +62,11 @@ def _part(dataset: Any, image: str | None, label: str | None, options: Mapping[s
     if not len(dataset):
         raise DatasetError("The data set has no rows.")
     features: Mapping[str, Any] = dataset.features
-    label = _column(features, label, "label", LABEL_COLUMNS, lambda feature: bool(getattr(feature, "names", None)))
+    label = _column(features, label, LABEL_COLUMNS)
     if label is None:
         raise DatasetError(f"The data set has no column of labels that is known as one: {list(features)}. Pass label=.")
     y = _labels(dataset, features, label)
-    image = _column(features, image, "image", IMAGE_COLUMNS, lambda feature: type(feature).__name__ == "Image")
+    image = _column(features, image, IMAGE_COLUMNS)
     if image is None:
         import pandas as pd
 
@@ -74,17 +74,14 @@ def _part(dataset: Any, image: str | None, label: str | None, options: Mapping[s
         return Part(categories_for_text(pd.DataFrame(columns), "the data set"), y)
     names = [f"row {number} of the column {image!r}" for number in range(len(dataset))]
     pictures = [Picture(name, partial(_open, dataset, image, number)) for number, name in enumerate(names)]
-    images, kept, _ = stack(pictures, **options)
+    images, kept = stack(pictures, **options)
     return Part(images, y[kept])
 
 
-def _column(features: Mapping[str, Any], given: str | None, role: str, usual: tuple[str, ...], fits: Any) -> str | None:
-    if given is not None:
-        if given not in features:
-            raise DatasetError(f"The data set has no column {given!r} for the {role}s. It has {list(features)}.")
-        return given
-    fitting = [name for name, feature in features.items() if fits(feature)]
-    return fitting[0] if len(fitting) == 1 else next((name for name in usual if name in (fitting or features)), None)
+def _column(features: Mapping[str, Any], given: str | None, usual: tuple[str, ...]) -> str | None:
+    if given is not None and given not in features:
+        raise DatasetError(f"The data set has no column {given!r} for the {usual[0]}s. It has {list(features)}.")
+    return given or next((name for name in usual if name in features), None)
 
 
 def _labels(dataset: Any, features: Mapping[str, Any], label: str) -> npt.NDArray[Any]:
@@ -100,15 +97,11 @@ def _labels(dataset: Any, features: Mapping[str, Any], label: str) -> npt.NDArra
 
 
 def _open(dataset: Any, column: str, number: int) -> Image.Image:
-    """Return the picture of a row, which may be a Pillow image, encoded bytes, or an array of bytes."""
+    """Return the picture of a row: a Pillow image, or encoded bytes where the data set does not decode them."""
     value = dataset[number][column]
     if isinstance(value, Image.Image):
         return value.copy()
-    value = value.get("bytes") if isinstance(value, Mapping) else value
-    if isinstance(value, bytes):
-        return Image.open(io.BytesIO(value))
-    pixels = np.asarray(value)
-    if pixels.dtype.kind not in "iu" or pixels.ndim not in (2, 3) or pixels.min() < 0 or pixels.max() > 255:
+    content = value.get("bytes") if isinstance(value, Mapping) else value
+    if not isinstance(content, bytes):
         raise DatasetError(f"row {number} of the column {column!r} must be a picture. Got {type(value).__name__}.")
-    pixels = channels_first(pixels.astype(np.uint8)[None])[0]
-    return Image.fromarray(pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0)))
+    return Image.open(io.BytesIO(content))

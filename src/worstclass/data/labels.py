@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,7 +104,10 @@ def _refuse_mixed_types(y: Any, name: str) -> None:
     """Refuse text among numbers; numpy would turn the numbers into text without a word."""
     if not isinstance(y, Sequence) and getattr(y, "dtype", None) != np.dtype(object):
         return
-    kinds = {_kind(label) for label in y}
+    kinds = {
+        "text" if isinstance(label, str | bytes) else "numbers" if np.isscalar(label) else type(label).__name__
+        for label in y
+    }
     if len(kinds) > 1:
         raise DataError(
             f"{name} mixes labels of different types ({', '.join(sorted(kinds))}). "
@@ -113,21 +115,12 @@ def _refuse_mixed_types(y: Any, name: str) -> None:
         )
 
 
-def _kind(label: Any) -> str:
-    if isinstance(label, str | bytes):
-        return "text"
-    if isinstance(label, numbers.Number | np.generic):
-        return "numbers"
-    return type(label).__name__
-
-
 def _refuse_unused_categories(y: Any) -> None:
     """Refuse a pandas categorical that declares a class of which there is no row."""
     categories = getattr(getattr(y, "dtype", None), "categories", None)
     if categories is None:
         return
-    present = set(np.asarray(y).tolist())
-    unused = [category for category in categories.tolist() if category not in present]
+    unused = categories[~categories.isin(np.asarray(y))].tolist()
     if unused:
         raise DataError(
             f"y declares classes that have no training row: {unused}. No floor can be met for them. Add rows, or drop "

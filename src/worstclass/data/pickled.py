@@ -10,8 +10,7 @@ from __future__ import annotations
 import io
 import pickle
 import re
-from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,38 +54,25 @@ class _RefusedError(Exception):
 
 
 class _PlainUnpickler(pickle._Unpickler):
-    # a bytearray is read as bytes: Python would reserve as much memory for it as a hostile file asks for
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _NAMES:
+            raise _RefusedError(f"{module}.{name}")
+        return _NAMES[module, name]
+
+    def load_build(self) -> None:
+        """Give an array or a type its state; anything else has none that could be changed."""
+        state = self.stack.pop()  # type: ignore[attr-defined]
+        changed = self.stack[-1]  # type: ignore[attr-defined]
+        if not isinstance(changed, _Array | _Dtype):
+            raise _RefusedError("a change of what is no array")
+        changed.__setstate__(state)
+
     dispatch: ClassVar[dict[int, Any]] = {
         **pickle._Unpickler.dispatch,
+        pickle.BUILD[0]: load_build,
+        # a bytearray is read as bytes: Python would reserve as much memory for it as a hostile file asks for
         pickle.BYTEARRAY8[0]: pickle._Unpickler.load_binbytes8,  # type: ignore[attr-defined]
     }
-
-    def find_class(self, module: str, name: str) -> _Name:
-        function = _NAMES.get(f"{module} {name}")
-        if function is None:
-            raise _RefusedError(f"{module}.{name}")
-        return _Name(function)
-
-    def persistent_load(self, pid: Any) -> NoReturn:
-        raise _RefusedError("an object outside of the file")
-
-    def get_extension(self, code: int) -> NoReturn:
-        raise _RefusedError(f"the extension {code}")
-
-
-class _Name:
-    """What a name of the list stands for: it can be called, and not be changed."""
-
-    __slots__ = ("function",)
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.function(*arguments)
-
-    def __setstate__(self, state: Any) -> NoReturn:
-        raise _RefusedError("a change of a function")
 
 
 class _Dtype:
@@ -120,19 +106,15 @@ def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> _Array:
     return array
 
 
-def _refuse_class(*arguments: Any) -> NoReturn:
-    raise _RefusedError("an array that is made by its class")
-
-
-_NAMES: dict[str, Callable[..., Any]] = {
-    "numpy.core.multiarray _reconstruct": lambda kind, shape, code: _Array(),
-    "numpy._core.multiarray _reconstruct": lambda kind, shape, code: _Array(),
-    "numpy.core.numeric _frombuffer": _from_buffer,
-    "numpy._core.numeric _frombuffer": _from_buffer,
-    "numpy ndarray": _refuse_class,
-    "numpy dtype": _Dtype,
-    "_codecs encode": lambda text, codec: text.encode("latin-1"),  # bytes as Python 3 writes them for Python 2
-    "__builtin__ bytes": lambda: b"",
+_NAMES: dict[tuple[str, str], Any] = {
+    ("numpy.core.multiarray", "_reconstruct"): lambda kind, shape, code: _Array(),
+    ("numpy._core.multiarray", "_reconstruct"): lambda kind, shape, code: _Array(),
+    ("numpy.core.numeric", "_frombuffer"): _from_buffer,
+    ("numpy._core.numeric", "_frombuffer"): _from_buffer,
+    ("numpy", "ndarray"): object(),  # an argument of _reconstruct that is not looked at
+    ("numpy", "dtype"): _Dtype,
+    ("_codecs", "encode"): lambda text, codec: text.encode("latin-1"),  # bytes as Python 3 writes them for Python 2
+    ("__builtin__", "bytes"): lambda: b"",
 }
 
 

@@ -22,7 +22,7 @@ from worstclass._checks import is_count
 from worstclass._typing import IntArray
 from worstclass.data.splits import ALL, SPLIT_NAMES, Part
 from worstclass.data.trees import FileTree
-from worstclass.exceptions import DatasetError, ParameterError
+from worstclass.exceptions import DatasetError, ParameterError, WorstClassWarning
 
 #: names of damaged pictures that a message lists
 MOST_NAMES = 5
@@ -92,18 +92,18 @@ def _eight_bits(picture: Image.Image, where: str) -> Image.Image:
 
 def stack(
     pictures: Sequence[Picture], *, image_size: Size = None, skip_corrupt: bool = False
-) -> tuple[Images, IntArray, tuple[str, ...]]:
+) -> tuple[Images, IntArray]:
     """Decode pictures into one array of unsigned bytes, shape (n, channels, height, width).
 
     Parameters
     ----------
     pictures : what to decode.
     image_size : height and width that each is brought to, or one number for both; needed where sizes differ.
-    skip_corrupt : leave damaged pictures out; else one is an error, which names them.
+    skip_corrupt : leave damaged pictures out, with a warning that names them; else they are an error.
 
     Returns
     -------
-    The array, the numbers of the pictures in it, and the names of those left out.
+    The array, and the numbers of the pictures in it.
     """
     size = _checked_size(image_size)
     images: dict[int, Images] = {}
@@ -117,6 +117,10 @@ def stack(
         listed = " ".join(list(damaged.values())[:MOST_NAMES])
         more = f" (and {len(damaged) - MOST_NAMES} more)" if len(damaged) > MOST_NAMES else ""
         raise DatasetError(f"{listed}{more} Mend or remove them, or leave them out with skip_corrupt=True.")
+    if damaged:
+        names = ", ".join(pictures[number].where for number in damaged)
+        text = f"{len(damaged)} damaged pictures were left out: {names}"
+        warnings.warn(text, WorstClassWarning, stacklevel=3)
     first = next(iter(images))
     _, height, width = images[first].shape
     array = np.empty((len(images), max(len(image) for image in images.values()), height, width), np.uint8)
@@ -128,7 +132,7 @@ def stack(
                 "--image-size on the command line, image_size= in Python."
             )
         array[row] = image  # a grey one becomes three equal channels where others have colour
-    return array, np.array(list(images), dtype=np.int64), tuple(pictures[number].where for number in damaged)
+    return array, np.array(list(images), dtype=np.int64)
 
 
 def _checked_size(image_size: Size) -> tuple[int, int] | None:
@@ -140,20 +144,14 @@ def _checked_size(image_size: Size) -> tuple[int, int] | None:
     return sides[0], sides[1]
 
 
-def read_image_folder(
-    path: Path, *, image_size: Size = None, skip_corrupt: bool = False
-) -> tuple[dict[str, Part], tuple[str, ...]]:
-    """Read pictures whose folders name their classes.
+def read_image_folder(path: Path, *, image_size: Size = None, skip_corrupt: bool = False) -> dict[str, Part]:
+    """Read pictures whose folders name their classes; return the parts by split, or one called ``"all"``.
 
     Parameters
     ----------
     path : a folder, or a zip or tar archive of one. Below it lies a folder for each class, or ``train``, ``val``,
         ``cal`` and ``test`` (``train`` must be there) with the classes below those. Pictures may lie deeper.
     image_size, skip_corrupt : as for ``stack``.
-
-    Returns
-    -------
-    The parts by split, or one called ``"all"``, and the names of the pictures that were left out.
     """
     tree = FileTree(path)
     names = [name for name in tree.names() if is_picture(name)]
@@ -164,14 +162,14 @@ def read_image_folder(
     placed = np.array([_placed(tree, name, has_splits) for name in names], dtype=object)
     _refuse_empty_folders(tree, names, has_splits)
     pictures = [Picture.of(tree.where(name), partial(tree.read, name)) for name in names]
-    images, kept, skipped = stack(pictures, image_size=image_size, skip_corrupt=skip_corrupt)
+    images, kept = stack(pictures, image_size=image_size, skip_corrupt=skip_corrupt)
     splits, labels = placed[kept].T
     parts = {split: Part(images[splits == split], labels[splits == split]) for split in sorted(set(splits))}
     to_train = parts.get("train", parts.get(ALL))
     missing = sorted(set(placed[:, 1]) - (set() if to_train is None else set(to_train.y)))
     if missing:
         raise DatasetError(f"{path}: there is no picture to train on of the class(es) {missing}.")
-    return parts, skipped
+    return parts
 
 
 def _placed(tree: FileTree, name: str, has_splits: bool) -> tuple[str, str]:

@@ -107,7 +107,7 @@ def _load_official(
     rows = cut_parts(parts["train"].y, seed=seed, val=val, cal=cal)
     parts |= {name: parts["train"].rows(index) for name, index in rows.items() if len(rows) > 1}
     names = dataset.class_names or (dataset.read_class_names(tree) if dataset.read_class_names else ())
-    return Splits.from_parts(parts, names)
+    return Splits(**parts, class_names=names)
 
 
 def _variants(dataset: NamedDataset) -> list[str]:

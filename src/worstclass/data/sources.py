@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import csv
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from worstclass.data.splits import ALL, PARTS, Part, Splits, make_splits
 from worstclass.data.trees import is_archive
-from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, WorstClassError, WorstClassWarning
+from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, WorstClassError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,13 +35,12 @@ class Source:
     def splits(self, *, val: float = 0.0, cal: float = 0.0, test: float = 0.2, seed: int = 0) -> Splits:
         """Return the splits: those that the data has as they are, others cut from its training rows in these shares."""
         whole = self.parts[ALL if ALL in self.parts else "train"]
-        own = {name: part for name, part in self.parts.items() if name not in (ALL, "train")}
+        own: dict[str, Any] = {name: part for name, part in self.parts.items() if name not in (ALL, "train")}
         asked = dict(zip(PARTS, (val, cal, test), strict=True))
         shares = {name: 0.0 if name in own else share for name, share in asked.items()}
         if not any(shares.values()):
-            return Splits.from_parts({"train": whole, **own})
-        cut = make_splits(whole.X, whole.y, **shares, seed=seed)
-        return Splits.from_parts({"train": cut.train, "val": cut.val, "cal": cut.cal, "test": cut.test, **own})
+            return Splits(train=whole, **own)
+        return replace(make_splits(whole.X, whole.y, **shares, seed=seed), **own)
 
 
 def read_source(
@@ -94,11 +92,7 @@ def read_source(
         )
     from worstclass.data.pictures import read_image_folder
 
-    parts, skipped = read_image_folder(path, image_size=image_size, skip_corrupt=skip_corrupt)
-    if skipped:
-        text = f"{len(skipped)} damaged pictures were left out: {', '.join(skipped)}"
-        warnings.warn(text, WorstClassWarning, stacklevel=2)
-    return Source(parts)
+    return Source(read_image_folder(path, image_size=image_size, skip_corrupt=skip_corrupt))
 
 
 def read_table(path: str | Path, target: str) -> Part:

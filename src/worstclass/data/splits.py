@@ -75,12 +75,11 @@ class Splits:
     test: Part | None = None
     class_names: tuple[str, ...] = ()
 
-    @classmethod
-    def from_parts(cls, parts: Mapping[str, Part | None], class_names: tuple[str, ...] = ()) -> Splits:
-        """Return splits of parts by name; ``train`` must be among them."""
-        train = parts["train"]
-        assert train is not None
-        return cls(train, parts.get("val"), parts.get("cal"), parts.get("test"), class_names)
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The parts that are there, by name."""
+        named = {"train": self.train, "val": self.val, "cal": self.cal, "test": self.test}
+        return {name: part for name, part in named.items() if part is not None}
 
     def with_names(self) -> Splits:
         """Return the same splits with the names of classes for labels, where names say more than numbers.
@@ -97,8 +96,8 @@ class Splits:
         if all(name == str(number) for number, name in enumerate(names)):
             return self
         labels = np.array([name if names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(names)])
-        parts = [(name, getattr(self, name)) for name in ("train", *PARTS)]
-        return Splits.from_parts({name: Part(part.X, labels[part.y]) for name, part in parts if part is not None})
+        named: dict[str, Any] = {name: Part(part.X, labels[part.y]) for name, part in self.parts.items()}
+        return Splits(**named)
 
 
 def make_splits(
@@ -133,7 +132,8 @@ def make_splits(
     if n_rows != len(labels):
         raise DataError(f"X and y must have one label for each row. Got {n_rows} rows and {len(labels)} labels.")
     rows = _rows_by_part(labels, shares, np.random.default_rng(seed))
-    return Splits.from_parts({name: Part(X, labels).rows(index) for name, index in rows.items() if len(index)})
+    parts: dict[str, Any] = {name: Part(X, labels).rows(index) for name, index in rows.items() if len(index)}
+    return Splits(**parts)
 
 
 def columns_in_order(X: Any, names: Any) -> Any:

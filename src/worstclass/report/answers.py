@@ -65,9 +65,7 @@ class Answers:
         """Return the answers for a chunk in the order of the file."""
         self.bad |= chunk.bad
         frames = self._ask(chunk.X, chunk.numbers)
-        ids = chunk.ids.set_axis(chunk.numbers)
-        if chunk.bad_ids is not None:
-            ids = pd.concat([ids, chunk.bad_ids.set_axis(list(chunk.bad))])
+        ids = chunk.ids
         if self.on_bad == "abstain":
             bad = [number for number in ids.index if number in self.bad]
             label = getattr(self.model, "abstain_label_", None)
@@ -77,7 +75,7 @@ class Answers:
         self.written += len(frame)
         self.abstained += int(frame["abstained"].sum())
         if ids.shape[1] == 0:
-            ids[ROW] = ids.index
+            ids = pd.DataFrame({ROW: ids.index}, index=ids.index)
         return pd.concat([ids.loc[frame.index], frame], axis=1)
 
     def _ask(self, X: Any, numbers: Any) -> list[pd.DataFrame]:

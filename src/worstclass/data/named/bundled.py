@@ -33,7 +33,8 @@ def _load(name: str, seed: int = 0, *, val: float = 0.2, cal: float = 0.0, test:
     labels = table.target.to_numpy().astype(np.int64)
     rows = cut_parts(labels, test=test, val=val, cal=cal, seed=seed)
     whole = Part(table.data, labels)
-    return Splits.from_parts({part: whole.rows(index) for part, index in rows.items()}, SHEETS[name].class_names)
+    parts = {part: whole.rows(index) for part, index in rows.items()}
+    return Splits(**parts, class_names=SHEETS[name].class_names)
 
 
 def _sheet(name: str, summary: str, class_names: tuple[str, ...], n_rows: int, **facts: Any) -> NamedDataset:

@@ -58,7 +58,7 @@ def sheet(split: str = "byclass") -> NamedDataset:
         folder="emnist",
         layouts=("EMNIST/raw", "gzip", "raw", "EMNIST/raw/gzip"),
         read=functools.partial(_read, split),
-        variant="" if split == "byclass" else f"split={split}",
+        variant="" if split == "byclass" else f"--split {split}",
         vary=sheet,
         licence="not stated; made from NIST Special Database 19",
         citation="Cohen, Afshar, Tapson, van Schaik: EMNIST: an extension of MNIST to handwritten letters. 2017. "

@@ -161,7 +161,7 @@ def sheet(name: str, size: int = 28) -> NamedDataset:
         folder=name,
         layouts=("medmnist", ".medmnist"),
         read=functools.partial(_read, file, shape, len(classes)),
-        variant="" if size == 28 else f"size={size}",
+        variant="" if size == 28 else f"--size {size}",
         vary=functools.partial(sheet, name),
         licence=facts.licence,
         citation="Yang, Shi, Wei, Liu, Zhao, Ke, Pfister, Ni: MedMNIST v2 - a large-scale lightweight benchmark for 2D "

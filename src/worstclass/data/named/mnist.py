@@ -123,7 +123,9 @@ def _sheet(name: str, summary: str, class_names: tuple[str, ...], **facts: objec
         image_shape=(1, 28, 28),
         files=files,
         downloads=tuple(
-            Download(f"{file.name}.gz", tuple(f"{address}{file.name}.gz" for address in _ADDRESSES[name]), file.md5)
+            Download(
+                f"{file.name}.gz", tuple(f"{address}{file.name}.gz" for address in _ADDRESSES[name]), file.md5 or ""
+            )
             for file in files
         ),
         folder=name,
