@@ -489,6 +489,19 @@ def test_what_is_no_archive_is_refused(tmp_path, name, content):
         FileTree(tmp_path / name).names()
 
 
+def test_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("big", bytes(5000))
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("big")
+        member.size = 5000
+        archive.addfile(member, io.BytesIO(bytes(5000)))
+    monkeypatch.setattr("worstclass.data.trees.MOST_BYTES", 4999)
+    for path in (tmp_path / "a.zip", tmp_path / "a.tar.gz"):
+        with pytest.raises(DatasetError, match="is refused"):
+            FileTree(path).read("big")
+
+
 def test_path_that_is_neither_folder_nor_archive_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="neither a folder nor an archive"):
         FileTree(tmp_path / "a.rar")

@@ -6,6 +6,7 @@ Nothing of an archive is written to disk. An archive with a member such as ``../
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import tarfile
 import zipfile
@@ -17,6 +18,9 @@ from pathlib import Path, PurePosixPath
 from worstclass.exceptions import DatasetError
 
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
+
+#: bytes that one file, or all files of a tar archive, may have unpacked; the largest official file has 548 million
+MOST_BYTES = 4 << 30
 
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
 
@@ -92,21 +96,39 @@ def unpacked(content: bytes, where: str) -> bytes:
     if not content.startswith(b"\x1f\x8b"):
         return content
     try:
-        return gzip.decompress(content)
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+            plain = stream.read(MOST_BYTES + 1)
     except _DAMAGE as error:
         raise DatasetError(f"{where} is damaged or cut short: {error}") from None
+    _limit(len(plain), where)
+    return plain
 
 
 def _zip_files(path: Path) -> dict[str, Callable[[], bytes]]:
     archive = zipfile.ZipFile(path)
-    return {info.filename: partial(archive.read, info) for info in archive.infolist() if not info.is_dir()}
+    files = [info for info in archive.infolist() if not info.is_dir()]
+    for info in files:
+        _limit(info.file_size, f"{path}: {info.filename}")
+    return {info.filename: partial(archive.read, info) for info in files}
 
 
 def _tar_files(path: Path) -> dict[str, Callable[[], bytes]]:
     """Read all files at once: a compressed tar archive cannot be read at any other place than its start."""
+    files: dict[str, Callable[[], bytes]] = {}
+    total = 0
     with tarfile.open(path) as archive:
-        files = ((member.name, archive.extractfile(member)) for member in archive if member.isreg())
-        return {name: partial(bytes, file.read()) for name, file in files if file is not None}
+        for member in archive:
+            total += max(member.size, 0)
+            _limit(total, str(path))
+            content = archive.extractfile(member) if member.isreg() else None
+            if content is not None:
+                files[member.name] = partial(bytes, content.read())
+    return files
+
+
+def _limit(n_bytes: int, where: str) -> None:
+    if n_bytes > MOST_BYTES:
+        raise DatasetError(f"{where} is refused: it has more than {MOST_BYTES:,} bytes unpacked.")
 
 
 def _parts(path: Path, name: str) -> tuple[str, ...]:
