@@ -1,8 +1,8 @@
 """How the members of a portfolio are combined for the worst class: greedy choice by a smoothed error, then offsets.
 
-Everything here sees only probabilities of held-out rows. The worst-class error by counts changes in steps of one row, so
-the combination that is best by counts often owes it to a row or two of the smallest class. The choice is therefore made
-by the *smoothed* worst-class error of ``wrappers.offset_search``, at the offsets that make it least.
+Everything here sees only probabilities of held-out rows. The worst-class error by counts changes in steps of one row,
+so the combination that is best by counts often owes it to a row or two of the smallest class. The choice is therefore
+made by the *smoothed* worst-class error of ``wrappers.offset_search``, at the offsets that make it least.
 """
 
 from __future__ import annotations

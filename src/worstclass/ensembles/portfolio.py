@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression

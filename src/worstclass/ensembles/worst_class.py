@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -33,7 +33,8 @@ from worstclass.floors import Floors
 from worstclass.learners.sklearn_learner import with_seed
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.randomness import SeedTree
-from worstclass.wrappers.scores import has_mean
+from worstclass.wrappers.base import indexable
+from worstclass.wrappers.scores import class_scores, resolve_kind
 
 Split = tuple[IntArray, IntArray]
 
@@ -178,7 +179,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class whose log-probability plus offset is largest."""
-        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+        best = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class, shape (n, K), weighted by the offsets: the answer has the largest."""
@@ -207,10 +209,12 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             raise DataError(f"{OWNER} needs rows in memory. Got a torch Dataset; pass its rows as a tensor or array.")
         if y is None:
             raise DataError(f"{OWNER} requires y to be passed, but the target y is None.")
+        X, y = indexable(X), indexable(y)
         is_table = isinstance(self.learners, str) and not hasattr(X, "tocsr") and np.ndim(X) <= 2
         self.encoder_ = TableEncoder().fit(X) if is_table else None
+        rows = self._rows(X)
         _validated(self, X, reset=True)
-        return self._rows(X), training_labels(X, y)
+        return rows, training_labels(X, y)
 
     def _validation_rows(self, X_val: Any, y_val: Any, classes: npt.NDArray[Any]) -> tuple[Any, Labels]:
         if X_val is None or y_val is None:
@@ -288,7 +292,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         if len(schedule.notes) > len(schedule.failures):
             spent = [note for note in schedule.notes if note not in schedule.failures]
             warnings.warn(f"time_limit={self.time_limit:g}: {'; '.join(spent)}.", BudgetSpentWarning, stacklevel=3)
-        if absent := [row.label for row in self.cv_report_.rows if row.error is None]:
+        if absent := [row.name for row in self.cv_report_.rows if row.total == 0]:
             message = (
                 f"No row of {absent} could be held out while others of the class were trained on, so the errors of "
                 "these classes are not known. Collect more rows of them."
@@ -306,14 +310,22 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     # answers
 
     def _rows(self, X: Any) -> Any:
+        """Return X as the members get it."""
         if self.encoder_ is not None:
             return self.encoder_.transform(X)
-        return X if hasattr(X, "shape") else np.asarray(X)
+        if hasattr(X, "iloc") or hasattr(X, "detach"):
+            return X
+        finite = "allow-nan" if get_tags(self).input_tags.allow_nan else True
+        options = {"accept_sparse": ["csr", "csc"], "allow_nd": True, "dtype": None, "ensure_all_finite": finite}
+        try:
+            return check_array(X, estimator=OWNER, input_name="X", **options)
+        except ValueError as error:
+            raise DataError(str(error)) from None
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self, "estimators_")
+        rows = self._rows(columns_in_order(indexable(X), getattr(self, "feature_names_in_", None)))
         _validated(self, X, reset=False)
-        rows = self._rows(columns_in_order(X, getattr(self, "feature_names_in_", None)))
         K = len(self.classes_)
         parts = (
             weight * class_probabilities(model, rows, K)
@@ -379,10 +391,7 @@ def class_probabilities(model: Any, rows: Any, n_classes: int) -> FloatArray:
     """
     found = np.zeros((rows.shape[0], n_classes))
     if rows.shape[0]:
-        ask = model.mean_proba if has_mean(model) else model.predict_proba
-        found[:, model.classes_] = ask(rows)
-    if not np.isfinite(found).all():
-        raise DataError(f"predict_proba of {type(model).__name__} must return finite numbers. Got NaN or infinity.")
+        found[:, model.classes_] = np.exp(class_scores(model, rows, resolve_kind(model, "auto", "scores", owner=OWNER)))
     return found
 
 
