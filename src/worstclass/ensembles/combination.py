@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -23,6 +23,8 @@ from worstclass.wrappers.offset_search import find_offsets, smoothed_offsets
 LEAST_PROBABILITY = 1e-6
 #: a further member must lower the smoothed worst-class error by more than this
 LEAST_GAIN = 1e-4
+#: precision of the smoothed errors by which members are chosen, as a share of them
+ROUGH = 1e-4
 #: parts into which held-out rows are divided to judge offsets by rows that did not choose them
 JUDGE_FOLDS = 5
 
@@ -60,10 +62,8 @@ def combine(
     n_rows = np.bincount(target, minlength=probabilities[0].shape[1])
     quota = None if floors is None else floors.vote_quota(n_rows)
     weights, offsets = choose_members(probabilities, target, quota, max_members)
-    if floors is not None:
-        scores = Combination(weights, np.zeros_like(offsets)).scores(probabilities)
-        offsets = _offsets(scores, target, floors, offsets)
-    return Combination(weights, offsets)
+    scores = Combination(weights, np.zeros_like(offsets)).scores(probabilities)
+    return Combination(weights, _offsets(scores, target, floors, offsets))
 
 
 def _offsets(scores: FloatArray, target: IntArray, floors: Floors | None, start: FloatArray) -> FloatArray:
@@ -80,7 +80,7 @@ def choose_members(
 
     Returns
     -------
-    The share of each member, and the smoothed offsets of their mean.
+    The share of each member, and offsets near the smoothed ones of their mean.
 
     References
     ----------
@@ -89,7 +89,8 @@ def choose_members(
     counts = np.zeros(len(probabilities))
     total, offsets, least = np.zeros_like(probabilities[0]), None, np.inf
     for size in range(1, max_members + 1):
-        tried = [smoothed_offsets(log_scores((total + p) / size), target, quota, offsets) for p in probabilities]
+        means = [log_scores((total + p) / size) for p in probabilities]
+        tried = [smoothed_offsets(scores, target, quota, offsets, ROUGH) for scores in means]
         best = int(np.argmin([error for _, error in tried]))
         if tried[best][1] > least - LEAST_GAIN:
             break
@@ -101,23 +102,24 @@ def choose_members(
 
 
 def cross_fitted_counts(
-    combination: Combination, probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None, seed: int
+    probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None, max_members: int, seed: int
 ) -> ClassCounts:
-    """Count right rows, each judged by offsets that it did not help to choose; the members are those chosen on all."""
-    K = len(combination.offsets)
-    scores = replace(combination, offsets=np.zeros(K)).scores(probabilities)
-    answers = scores.argmax(axis=1)
-    folds = min(JUDGE_FOLDS, int(np.bincount(target).max()))
-    if folds > 1:
-        for chosen_on, judged in stratified_folds(target, folds, seed):
-            offsets = _offsets(scores[chosen_on], target[chosen_on], floors, combination.offsets)
-            answers[judged] = (scores[judged] + offsets).argmax(axis=1)
+    """Count right rows, each judged by members and offsets that it did not help to choose."""
+    K = probabilities[0].shape[1]
+    answers = np.zeros(len(target), dtype=np.int64)
+    for others, judged in stratified_folds(target, JUDGE_FOLDS, seed):
+        combination = combine([p[others] for p in probabilities], target[others], floors, max_members)
+        answers[judged] = combination.scores([p[judged] for p in probabilities]).argmax(axis=1)
     return ClassCounts(count_correct(target, answers, K), np.bincount(target, minlength=K))
 
 
 def stratified_folds(target: IntArray, n_folds: int, seed: int) -> list[tuple[IntArray, IntArray]]:
-    """Return pairs of row numbers: the other folds, and the fold. A class may have fewer rows than there are folds."""
+    """Return pairs of row numbers: the other folds, and the fold.
+
+    A class may have fewer rows than there are folds; no class has more folds than the largest has rows.
+    """
+    most = int(np.bincount(target).max())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-        return [(rest, fold) for rest, fold in splitter.split(target, target)]
+        splitter = StratifiedKFold(min(n_folds, most), shuffle=True, random_state=seed)
+        return list(splitter.split(target, target))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.svm import SVC
 
+from worstclass._typing import FloatArray
 from worstclass.ensembles.networks import NetworkClassifier
 from worstclass.exceptions import ParameterError
 from worstclass.learners.base import WeakLearner
@@ -21,34 +26,40 @@ from worstclass.learners.torch_learner import TorchLearner
 
 OWNER = "WorstClassClassifier"
 ALLOWED = "'auto', or a list of scikit-learn classifiers, TorchLearners and boosters"
+#: rows up to which a support vector machine is trained
+MOST_SVM_ROWS = 5_000
+#: steps of the optimizer for one network, and the least and largest number of epochs that they may come to
+NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 3_000, 10, 150
 #: classifiers by name, not fitted
 Portfolio = dict[str, Any]
 
 
-def portfolio_for(learners: Any, X: Any) -> Portfolio:
+def portfolio_for(learners: Any, X: Any, n_rows: int) -> Portfolio:
     """Return the classifiers to train, cheap ones first.
 
     Parameters
     ----------
     learners : ``"auto"``, or a list of classifiers and learners, or of (name, classifier) pairs.
     X : training rows, which decide what ``"auto"`` stands for: a table of numbers, a sparse matrix, or images.
+    n_rows : how many there are.
     """
     if isinstance(learners, str) and learners == "auto":
         if getattr(X, "ndim", 2) > 2:
-            return {"network": NetworkClassifier(TorchLearner("cnn-small"))}
-        return _for_sparse() if hasattr(X, "tocsr") else _for_tables()
+            return {"network": as_classifier(TorchLearner("cnn-small"), n_rows)}
+        return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows)
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
     pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in given]
-    classifiers = [as_classifier(learner) for _, learner in pairs]
+    classifiers = [as_classifier(learner, n_rows) for _, learner in pairs]
     names = [name or type(model).__name__.lower() for (name, _), model in zip(pairs, classifiers, strict=True)]
     return dict(zip(_distinct(names), classifiers, strict=True))
 
 
-def as_classifier(learner: Any) -> Any:
+def as_classifier(learner: Any, n_rows: int) -> Any:
     """Return the classifier that a learner stands for; refuse what gives no probabilities."""
     if isinstance(learner, TorchLearner):
-        return NetworkClassifier(learner)
+        steps = math.ceil(n_rows / learner.batch_size)
+        return NetworkClassifier(learner, max_epochs=min(max(NETWORK_STEPS // steps, LEAST_EPOCHS), MOST_EPOCHS))
     if isinstance(learner, type | WeakLearner) or not isinstance(learner, BaseEstimator) or not is_classifier(learner):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learner)
     if not hasattr(learner, "predict_proba"):
@@ -57,19 +68,33 @@ def as_classifier(learner: Any) -> Any:
     return clone(learner)
 
 
-def _for_tables() -> Portfolio:
-    """Return classifiers of different kinds: linear, smooth, and three of trees. All weigh classes equally."""
+class SoftmaxSVC(SVC):
+    """A support vector machine that gives probabilities: the softmax of twice its decision function."""
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, shape (n, K)."""
+        decision = self.decision_function(X)
+        if decision.ndim == 1:
+            decision = np.column_stack([-decision, decision]) / 2
+        return np.asarray(softmax(2 * decision, axis=1))
+
+
+def _for_tables(n_rows: int) -> Portfolio:
+    """Return classifiers of different kinds: linear, smooth, and of trees. All weigh the classes equally."""
     balanced = {"class_weight": "balanced"}
-    kernel = Nystroem(n_components=300), LogisticRegression(C=10, max_iter=300, **balanced)
+    smooth = Nystroem(n_components=300), LogisticRegression(C=10, max_iter=300, **balanced)
+    sharp: Any = (SoftmaxSVC(C=10, break_ties=True, **balanced),)
+    if n_rows > MOST_SVM_ROWS:  # its cost grows with the square of the rows
+        sharp = Nystroem(n_components=300), LogisticRegression(C=1000, max_iter=300, **balanced)
     boosted = HistGradientBoostingClassifier(
         max_iter=50, learning_rate=0.15, max_leaf_nodes=15, early_stopping=False, **balanced
     )
     return {
         "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=300, **balanced)),
-        "kernel": make_pipeline(StandardScaler(), *kernel),
+        "smooth-kernel": make_pipeline(StandardScaler(), *smooth),
+        "sharp-kernel": make_pipeline(StandardScaler(), *sharp),
         "extra-trees": ExtraTreesClassifier(200, **balanced),
         "boosted-trees": make_pipeline(QuantileGrid(), boosted),
-        "forest": RandomForestClassifier(100, **balanced),
     }
 
 

@@ -35,6 +35,8 @@ BANDWIDTH = (4 * np.pi**0.5 / (np.pi**2 / 3) ** 2) ** (1 / 3)
 NORMAL_RANGE = 1.349
 #: sharpness of the soft maximum of the class errors
 SHARPNESS = 20.0
+#: the descent ends when a step lowers the smoothed error by less than this share of it (L-BFGS-B's own default)
+PRECISION = 2.2e-9
 #: steps in which the way from one vector of offsets to another is tried
 STEPS = 100
 #: moves of the line search, for each class, at most
@@ -175,7 +177,11 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
 
 
 def smoothed_offsets(
-    scores: FloatArray, target: IntArray, quota: IntArray | None = None, start: FloatArray | None = None
+    scores: FloatArray,
+    target: IntArray,
+    quota: IntArray | None = None,
+    start: FloatArray | None = None,
+    precision: float = PRECISION,
 ) -> tuple[FloatArray, float]:
     """Find the offsets that make the *smoothed* worst-class error least.
 
@@ -183,6 +189,7 @@ def smoothed_offsets(
     ----------
     scores, target, quota : as of ``find_offsets``.
     start : offsets to start from, shape (K,); None for 0.
+    precision : the descent ends when a step lowers the error by less than this share of it.
 
     Returns
     -------
@@ -204,7 +211,7 @@ def smoothed_offsets(
     if len(present) < 2:
         return offsets, 0.0
     first = None if start is None else start[present]
-    offsets[present], error = least_smoothed(everyone.of_classes(present), first)
+    offsets[present], error = least_smoothed(everyone.of_classes(present), first, precision)
     return offsets, error
 
 
@@ -251,7 +258,9 @@ def standard_error(problem: OffsetProblem, offsets: FloatArray) -> float:
 # smoothed descent
 
 
-def least_smoothed(problem: OffsetProblem, start: FloatArray | None = None) -> tuple[FloatArray, float]:
+def least_smoothed(
+    problem: OffsetProblem, start: FloatArray | None = None, precision: float = PRECISION
+) -> tuple[FloatArray, float]:
     """Minimise the smoothed largest shortfall; return the offsets and the shortfall they leave."""
     spread = spreads(problem)
     unit = float(np.median(spread))  # makes the descent independent of the scale of the scores
@@ -263,7 +272,8 @@ def least_smoothed(problem: OffsetProblem, start: FloatArray | None = None) -> t
 
     zero = np.zeros(problem.n_classes)
     first = zero if start is None else start / unit
-    found = minimize(objective, first, jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    options = {"maxiter": 200, "ftol": precision}
+    found = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
     if not np.isfinite(found.x).all():
         return zero, objective(zero)[0]
     return np.asarray(found.x - found.x.mean()) * unit, float(found.fun)
