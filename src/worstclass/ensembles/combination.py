@@ -1,8 +1,9 @@
-"""How the members of a portfolio are combined for the worst class: greedy choice by a smoothed error, then offsets.
+"""How the members of a portfolio are combined for the worst class: greedy choice on held-out rows, then offsets.
 
 Everything here sees only probabilities of held-out rows. The worst-class error by counts changes in steps of one row,
-so the combination that is best by counts often owes it to a row or two of the smallest class. The choice is therefore
-made by the *smoothed* worst-class error of ``wrappers.offset_search``, at the offsets that make it least.
+so the combination that is best by counts often owes it to a row or two of the smallest class. The smoothed worst-class
+error of ``wrappers.offset_search`` does not, but it favours members whose scores are so widely spread that smoothing
+hides their errors. So members are chosen by the mean of both, at the offsets that make the smoothed error least.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from sklearn.model_selection import StratifiedKFold
 from worstclass._typing import FloatArray, IntArray
 from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, count_correct
-from worstclass.wrappers.offset_search import find_offsets, smoothed_offsets
+from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, smoothed_offsets
 
 #: smaller probabilities are replaced by this one: a forest's 0 is an estimate from a few hundred trees
 LEAST_PROBABILITY = 1e-6
-#: a further member must lower the smoothed worst-class error by more than this
+#: a further member must lower the worst-class error by more than this
 LEAST_GAIN = 1e-4
 #: precision of the smoothed errors by which members are chosen, as a share of them
 ROUGH = 1e-4
@@ -61,26 +62,15 @@ def combine(
     """
     n_rows = np.bincount(target, minlength=probabilities[0].shape[1])
     quota = None if floors is None else floors.vote_quota(n_rows)
-    weights, offsets = choose_members(probabilities, target, quota, max_members)
-    scores = Combination(weights, np.zeros_like(offsets)).scores(probabilities)
-    return Combination(weights, _offsets(scores, target, floors, offsets))
-
-
-def _offsets(scores: FloatArray, target: IntArray, floors: Floors | None, start: FloatArray) -> FloatArray:
-    """Return smoothed offsets, or those that meet the floors with the fewest wrong rows."""
-    if floors is None:
-        return smoothed_offsets(scores, target, None, start)[0]
-    return find_offsets(scores, target, floors.vote_quota(np.bincount(target, minlength=scores.shape[1])))
+    weights = choose_members(probabilities, target, quota, max_members)
+    scores = Combination(weights, np.zeros(len(n_rows))).scores(probabilities)
+    return Combination(weights, find_offsets(scores, target, quota))
 
 
 def choose_members(
     probabilities: Sequence[FloatArray], target: IntArray, quota: IntArray | None, max_members: int
-) -> tuple[FloatArray, FloatArray]:
-    """Add the member that lowers the smoothed worst-class error most, until none does.
-
-    Returns
-    -------
-    The share of each member, and offsets near the smoothed ones of their mean.
+) -> FloatArray:
+    """Add the member that lowers the worst-class error most, until none does; return the share of each.
 
     References
     ----------
@@ -89,16 +79,23 @@ def choose_members(
     counts = np.zeros(len(probabilities))
     total, offsets, least = np.zeros_like(probabilities[0]), None, np.inf
     for size in range(1, max_members + 1):
-        means = [log_scores((total + p) / size) for p in probabilities]
-        tried = [smoothed_offsets(scores, target, quota, offsets, ROUGH) for scores in means]
+        tried = [worst_error_of((total + p) / size, target, quota, offsets) for p in probabilities]
         best = int(np.argmin([error for _, error in tried]))
         if tried[best][1] > least - LEAST_GAIN:
             break
         counts[best] += 1
         total = total + probabilities[best]
         offsets, least = tried[best]
-    assert offsets is not None
-    return counts / counts.sum(), offsets
+    return np.asarray(counts / counts.sum())
+
+
+def worst_error_of(
+    probability: FloatArray, target: IntArray, quota: IntArray | None, start: FloatArray | None
+) -> tuple[FloatArray, float]:
+    """Return smoothed offsets, and the mean of the smoothed and the counted worst-class error (or shortfall) there."""
+    scores = log_scores(probability)
+    offsets, smoothed = smoothed_offsets(scores, target, quota, start, ROUGH)
+    return offsets, (smoothed + OffsetProblem(scores, target, quota).merit(offsets).worst) / 2
 
 
 def cross_fitted_counts(

@@ -80,7 +80,7 @@ class SoftmaxSVC(SVC):
 
 
 def _for_tables(n_rows: int) -> Portfolio:
-    """Return classifiers of different kinds: linear, smooth, and of trees. All weigh the classes equally."""
+    """Return classifiers that err in different ways: linear, two of kernels, bagged and boosted trees."""
     balanced = {"class_weight": "balanced"}
     smooth = Nystroem(n_components=300), LogisticRegression(C=10, max_iter=300, **balanced)
     sharp: Any = (SoftmaxSVC(C=10, break_ties=True, **balanced),)

@@ -1,0 +1,136 @@
+"""Members and offsets chosen on held-out rows: by hand, by properties, and by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from worstclass.ensembles.combination import (
+    Combination,
+    choose_members,
+    combine,
+    cross_fitted_counts,
+    log_scores,
+    stratified_folds,
+    worst_error_of,
+)
+from worstclass.floors import Floors
+from worstclass.metrics import ClassCounts, count_correct
+from worstclass.wrappers.offset_search import smoothed_offsets
+
+
+def draw(rng, n_rows, K, strength):
+    """Rows with a signal of given strength about their class, as the probabilities of a calibrated member."""
+    target = np.concatenate([np.arange(K).repeat(2), rng.integers(0, K, n_rows - 2 * K)])
+    logits = rng.normal(size=(n_rows, K))
+    logits[np.arange(n_rows), target] += strength
+    odds = np.exp(strength * logits)
+    return odds / odds.sum(axis=1, keepdims=True), target
+
+
+def test_scores_by_hand():
+    combination = Combination(np.array([0.75, 0.0, 0.25]), np.array([0.0, 1.0]))
+    parts = [np.array([[0.8, 0.2]]), np.array([[np.nan, np.nan]]), np.array([[0.4, 0.6]])]
+    # a member of weight 0 is not read; 0.75 * 0.8 + 0.25 * 0.4 = 0.7
+    assert np.allclose(combination.scores(parts), [[np.log(0.7), np.log(0.3) + 1]])
+
+
+def test_a_probability_of_zero_has_a_finite_score():
+    assert log_scores(np.array([[1.0, 0.0]])).tolist() == [[0.0, np.log(1e-6)]]
+
+
+def test_the_better_member_is_chosen():
+    rng = np.random.default_rng(0)
+    good, target = draw(rng, 2000, 4, 2.0)
+    bad = rng.dirichlet(np.full(4, 0.5), 2000)
+    weights = choose_members([bad, good], target, None, 6)
+    assert weights[1] > 0.8
+
+
+def test_members_that_know_different_classes_are_added_up():
+    rng = np.random.default_rng(1)
+    target = rng.integers(0, 4, 3000)
+    both = []
+    for known in ((0, 1), (2, 3)):
+        logits = rng.normal(size=(3000, 4))
+        rows = np.isin(target, known)
+        logits[rows, target[rows]] += 3
+        odds = np.exp(2 * logits)
+        both.append(odds / odds.sum(axis=1, keepdims=True))
+    weights = choose_members(both, target, None, 6)
+    assert weights.min() > 0.2
+    alone = min(smoothed_offsets(log_scores(p), target)[1] for p in both)
+    together = smoothed_offsets(log_scores(weights[0] * both[0] + weights[1] * both[1]), target)[1]
+    assert together < alone - 0.05
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 6), st.integers(1, 4))
+def test_invariants_of_a_combination(seed, K, n_members):
+    rng = np.random.default_rng(seed)
+    _, target = draw(rng, 60, K, 1.0)
+    parts = [draw(rng, 60, K, rng.uniform(0, 3))[0] for _ in range(n_members)]
+    found = combine(parts, target, None, 6)
+    assert found.weights.min() >= 0
+    assert found.weights.sum() == pytest.approx(1)
+    assert found.offsets.mean() == pytest.approx(0, abs=1e-9)
+    # by the error that chooses, the choice is at least as good as the best member alone
+    alone = min(worst_error_of(p, target, None, None)[1] for p in parts)
+    mean = sum(w * p for w, p in zip(found.weights, parts, strict=True))
+    assert worst_error_of(mean, target, None, None)[1] <= alone + 0.02
+
+
+def test_renaming_classes_renames_the_combination():
+    rng = np.random.default_rng(3)
+    p, target = draw(rng, 400, 3, 1.5)
+    q, _ = draw(rng, 400, 3, 1.0)
+    order = np.array([2, 0, 1])
+    renamed = np.argsort(order)[target]
+    one = combine([p, q], target, None, 6)
+    two = combine([p[:, order], q[:, order]], renamed, None, 6)
+    assert np.allclose(one.offsets[order], two.offsets, atol=1e-3)
+    assert np.allclose(one.weights, two.weights)
+
+
+def test_floors_come_before_errors():
+    rng = np.random.default_rng(4)
+    p, target = draw(rng, 3000, 3, 1.2)
+    floors = Floors.from_theta({0: 0.85, 1: 0.3, 2: 0.3}, [0, 1, 2])
+    answers = combine([p], target, floors, 6).scores([p]).argmax(axis=1)
+    counts = ClassCounts(count_correct(target, answers, 3), np.bincount(target))
+    assert (counts.correct >= floors.vote_quota(counts.total)).all()
+    unmet = np.bincount(target) - count_correct(target, p.argmax(axis=1), 3)
+    assert unmet[0] / counts.total[0] > 0.15  # without floors class 0 misses its own
+
+
+def test_folds_of_a_class_with_few_rows():
+    target = np.array([0] * 20 + [1] * 2 + [2])
+    folds = stratified_folds(target, 5, 0)
+    assert sorted(np.concatenate([fold for _, fold in folds]).tolist()) == list(range(23))
+    assert len(stratified_folds(np.array([0, 0, 1]), 5, 0)) == 2
+
+
+def test_the_estimate_is_not_optimistic():
+    """Simulation with a known truth: 60 draws; the cross-fitted class errors against those on 20,000 new rows."""
+    rng = np.random.default_rng(5)
+    K, differences, optimistic = 4, [], []
+    for number in range(60):
+        strengths = [1.0, 1.2, 0.8]
+        new = [draw(np.random.default_rng(1000 + number), 20_000, K, s) for s in strengths]
+        seen = [draw(np.random.default_rng(5000 + number), 240, K, s) for s in strengths]
+        target, truth = seen[0][1], new[0][1]
+        parts = [p for p, _ in seen]
+        found = combine(parts, target, None, 6)
+        real = found.scores([p for p, _ in new]).argmax(axis=1)
+        real_errors = 1 - count_correct(truth, real, K) / np.bincount(truth)
+        counts = cross_fitted_counts(parts, target, None, 6, int(rng.integers(2**31)))
+        differences.append(np.mean(np.asarray(counts.errors) - real_errors))
+        own = found.scores(parts).argmax(axis=1)
+        optimistic.append(np.mean(1 - count_correct(target, own, K) / np.bincount(target) - real_errors))
+    bias, error = np.mean(differences), np.std(differences) / np.sqrt(60)
+    one_fit = np.std(differences)  # standard error of the estimate of a single fit
+    assert abs(bias) < one_fit
+    assert abs(bias) < 0.01 + 2 * error
+    assert np.mean(optimistic) < bias  # what the rows that chose would have said
