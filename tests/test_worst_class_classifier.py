@@ -1,0 +1,382 @@
+"""The default estimator: every kind of rows and learners, honest about what it knows."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from worstclass import (
+    AbstainingClassifier,
+    TorchLearner,
+    WorstClassBooster,
+    WorstClassClassifier,
+    WorstClassOffsets,
+    certify,
+    class_report,
+    load_model,
+    save_model,
+)
+from worstclass.boosting.callbacks import Callback
+from worstclass.ensembles.portfolio import SoftmaxSVC, portfolio_for
+from worstclass.ensembles.schedule import Schedule, default_folds
+from worstclass.exceptions import (
+    BudgetSpentWarning,
+    DataError,
+    LearnerFailedWarning,
+    ParameterError,
+    UnmetBoundWarning,
+)
+
+FAST = [LogisticRegression(max_iter=300), DecisionTreeClassifier(max_depth=4)]
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """A classifier that cannot be trained."""
+
+    def fit(self, X, y):
+        raise RuntimeError("out of luck")
+
+    def predict_proba(self, X):
+        raise AssertionError
+
+
+class Slow(LogisticRegression):
+    """Takes 2 ms for each row."""
+
+    def fit(self, X, y, sample_weight=None):
+        time.sleep(0.002 * len(X))
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """600 rows of four classes, the last with 30."""
+    X, y = make_classification(
+        1200, 8, n_informative=5, n_classes=4, weights=[0.4, 0.3, 0.25], class_sep=1.2, random_state=0
+    )
+    return train_test_split(X, np.array(["a", "b", "c", "rare"])[y], test_size=0.5, stratify=y, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs):
+    X, _, y, _ = blobs
+    return WorstClassClassifier(FAST, random_state=0).fit(X, y)
+
+
+@parametrize_with_checks([WorstClassClassifier(FAST, random_state=0)])
+def test_it_is_a_scikit_learn_classifier(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+class TestAnswers:
+    def test_the_default_is_better_than_a_balanced_forest(self, blobs):
+        X, X_new, y, y_new = blobs
+        ours = WorstClassClassifier(random_state=0).fit(X, y)
+        forest = RandomForestClassifier(300, class_weight="balanced", random_state=0).fit(X, y)
+        worst = [class_report(y_new, model.predict(X_new)).worst_error for model in (ours, forest)]
+        assert worst[0] < worst[1] - 0.1
+
+    def test_the_most_probable_class_is_the_answer(self, fitted, blobs):
+        X_new = blobs[1]
+        probability = fitted.predict_proba(X_new)
+        assert np.allclose(probability.sum(axis=1), 1)
+        assert (fitted.classes_[probability.argmax(axis=1)] == fitted.predict(X_new)).all()
+        assert (fitted.decision_function(X_new).argmax(axis=1) == probability.argmax(axis=1)).all()
+
+    def test_scores_by_hand(self, fitted, blobs):
+        X_new = blobs[1][:5]
+        mean = sum(w * m.predict_proba(X_new) for w, m in zip(fitted.weights_, fitted.estimators_, strict=True))
+        assert np.allclose(fitted.decision_function(X_new), np.log(np.maximum(mean, 1e-6)) + fitted.offsets_)
+
+    def test_two_classes_have_one_decision(self):
+        X, y = make_classification(200, random_state=0)
+        model = WorstClassClassifier(FAST, random_state=0).fit(X, y)
+        assert model.decision_function(X).shape == (200,)
+        assert ((model.decision_function(X) > 0) == (model.predict(X) == 1)).all()
+
+    def test_the_models_of_all_folds_of_the_chosen_members_answer(self, fitted):
+        chosen = [record for record in fitted.portfolio_ if record.weight > 0]
+        assert len(fitted.estimators_) == 5 * len(chosen)
+        assert fitted.weights_.sum() == pytest.approx(1)
+        assert fitted.n_folds_ == 5
+
+    def test_the_estimate_agrees_with_new_rows(self, fitted, blobs):
+        real = class_report(blobs[3], fitted.predict(blobs[1]))
+        assert abs(fitted.cv_report_.class_mean_error - real.class_mean_error) < 0.06
+        assert sum(row.total for row in fitted.cv_report_.rows) == 600
+
+    def test_same_seed_same_bits_also_in_parallel(self, blobs):
+        X, X_new, y, _ = blobs
+        one, two = (WorstClassClassifier(FAST, random_state=3, n_jobs=jobs).fit(X, y) for jobs in (None, 2))
+        assert (one.decision_function(X_new) == two.decision_function(X_new)).all()
+
+    def test_global_generators_are_left_alone(self, blobs):
+        np.random.seed(5)  # noqa: NPY002
+        expected = np.random.random()  # noqa: NPY002
+        np.random.seed(5)  # noqa: NPY002
+        WorstClassClassifier(FAST, random_state=0).fit(blobs[0], blobs[2])
+        assert np.random.random() == expected  # noqa: NPY002
+
+
+class TestRows:
+    def test_a_table_of_mixed_types(self):
+        rng = np.random.default_rng(0)
+        y = rng.choice(["benign", "malignant", "unclear"], 300, p=[0.6, 0.3, 0.1])
+        shift = {"benign": 0, "malignant": 2, "unclear": 4}
+        frame = pd.DataFrame(
+            {
+                "size": rng.normal(size=300) + [shift[label] for label in y],
+                "ward": pd.Categorical(rng.choice(["A", "B"], 300)),
+                "note": np.where(rng.random(300) < 0.7, y, "none"),
+                "smoker": rng.random(300) < 0.5,
+            }
+        )
+        frame.loc[::7, "size"] = np.nan
+        frame.loc[::11, "note"] = None
+        model = WorstClassClassifier(random_state=0).fit(frame, y)
+        assert model.feature_names_in_.tolist() == list(frame.columns)
+        assert class_report(y, model.predict(frame[frame.columns[::-1]])).worst_error < 0.35
+
+    def test_a_sparse_matrix(self):
+        X, y = load_digits(return_X_y=True)
+        model = WorstClassClassifier(random_state=0).fit(csr_matrix(X[:400]), y[:400])
+        assert class_report(y[400:800], model.predict(csr_matrix(X[400:800]))).worst_error < 0.5
+        assert {record.name for record in model.portfolio_} == {"logistic", "extra-trees", "forest"}
+
+    def test_images(self):
+        X, y = load_digits(return_X_y=True)
+        images = (X.reshape(-1, 1, 8, 8) * 15).astype(np.uint8)
+        learner = TorchLearner("cnn-small", lr=0.01, batch_size=64)
+        model = WorstClassClassifier([learner], cv=2, random_state=0).fit(images[:300], y[:300])
+        assert model.estimators_[0].max_epochs == 150
+        assert class_report(y[300:600], model.predict(images[300:600])).class_mean_error < 0.2
+        assert list(portfolio_for("auto", images, 300)) == ["network"]
+
+    def test_lists(self):
+        X, y = load_iris(return_X_y=True)
+        model = WorstClassClassifier(FAST, random_state=0).fit(X.tolist(), y.tolist())
+        assert (model.predict(X.tolist()) == model.predict(X)).all()
+
+    def test_a_class_with_one_row_has_no_error(self, blobs):
+        X, _, y, _ = blobs
+        y = np.where(np.arange(len(y)) == 0, "single", y)
+        with pytest.warns(UnmetBoundWarning, match="'single'"):
+            model = WorstClassClassifier(FAST, random_state=0).fit(X, y)
+        assert model.cv_report_.rows[-1].name == "single"
+        assert model.cv_report_.rows[-1].error is None
+        assert np.isfinite(model.decision_function(X)).all()
+
+    def test_a_class_with_two_rows(self, blobs):
+        X, _, y, _ = blobs
+        y = np.where(np.arange(len(y)) < 2, "twin", y)
+        model = WorstClassClassifier(FAST, random_state=0).fit(X, y)
+        assert {row.name: row.total for row in model.cv_report_.rows}["twin"] == 2
+
+    def test_given_validation_rows_choose(self, blobs):
+        X, X_val, y, y_val = blobs
+        model = WorstClassClassifier(FAST, random_state=0).fit(X, y, X_val, y_val)
+        assert model.n_folds_ == 1
+        assert sum(row.total for row in model.cv_report_.rows) == len(X_val)
+        assert len(model.seen_rows_.training) == len(X)
+
+    def test_one_held_out_part(self, blobs):
+        X, _, y, _ = blobs
+        model = WorstClassClassifier(FAST, cv=1, random_state=0).fit(X, y)
+        assert sum(row.total for row in model.cv_report_.rows) == 120
+        assert model.n_folds_ == 1
+
+    def test_fewer_folds_for_many_rows(self):
+        assert [default_folds(n) for n in (100, 20_000, 20_001, 100_000, 100_001)] == [5, 5, 3, 3, 1]
+
+
+class TestLearners:
+    def test_learners_of_every_kind(self):
+        X, y = load_wine(return_X_y=True)
+        booster = WorstClassBooster(DecisionTreeClassifier(max_depth=3), theta=0.8, gamma=0.4, random_state=0)
+        network = TorchLearner("mlp", module_options={"hidden": (16,)}, lr=0.01, standardize=True)
+        model = WorstClassClassifier(
+            [booster, network, ("bayes", GaussianNB()), GaussianNB(), GaussianNB()], cv=2, random_state=0
+        ).fit(X, y)
+        names = [record.name for record in model.portfolio_]
+        assert names == ["worstclassbooster", "networkclassifier", "bayes", "gaussiannb-1", "gaussiannb-2"]
+        assert class_report(y, model.predict(X)).worst_error < 0.1
+
+    @pytest.mark.parametrize(
+        ("learners", "message"),
+        [
+            ("trees", "'auto', or a list"),
+            ([], "'auto', or a list"),
+            ([LogisticRegression], "'auto', or a list"),
+            ([3], "'auto', or a list"),
+            ([LinearSVC()], "CalibratedClassifierCV"),
+        ],
+    )
+    def test_learners_that_are_refused(self, learners, message):
+        X, y = load_iris(return_X_y=True)
+        with pytest.raises(ParameterError, match=message):
+            WorstClassClassifier(learners).fit(X, y)
+
+    def test_one_that_fails_is_left_out(self, blobs):
+        with pytest.warns(LearnerFailedWarning, match="failing was left out: RuntimeError: out of luck"):
+            model = WorstClassClassifier([Failing(), *FAST], random_state=0).fit(blobs[0], blobs[2])
+        assert [record.name for record in model.portfolio_] == ["logisticregression", "decisiontreeclassifier"]
+        assert "out of luck" in model.notes_[0]
+
+    def test_the_error_is_raised_if_all_fail(self, blobs):
+        with pytest.raises(RuntimeError, match="out of luck"):
+            WorstClassClassifier([Failing()]).fit(blobs[0], blobs[2])
+
+    def test_probabilities_of_a_support_vector_machine(self):
+        X, y = load_iris(return_X_y=True)
+        model = SoftmaxSVC(break_ties=True).fit(X, y)
+        assert (model.classes_[model.predict_proba(X).argmax(axis=1)] == model.predict(X)).all()
+        two = SoftmaxSVC().fit(X[:100], y[:100]).predict_proba(X[:100])
+        decision = SoftmaxSVC().fit(X[:100], y[:100]).decision_function(X[:100])
+        assert np.allclose(two[:, 1], 1 / (1 + np.exp(-2 * decision)))
+
+
+class TestFloors:
+    def test_floors_that_are_met(self, blobs):
+        X, _, y, _ = blobs
+        model = WorstClassClassifier(FAST, theta={"rare": 0.5, "others": 0.3}, random_state=0).fit(X, y)
+        assert model.floors_met_ is True
+        assert model.shortfall_ == {}
+        assert model.theta_ == (0.3, 0.3, 0.3, 0.5)
+
+    def test_floors_that_are_missed_are_named(self, blobs):
+        X, _, y, _ = blobs
+        with pytest.warns(UnmetBoundWarning, match="Floors are missed on held-out rows: .*rare"):
+            model = WorstClassClassifier(FAST, theta=0.99, random_state=0).fit(X, y)
+        assert model.floors_met_ is False
+        assert set(model.shortfall_) == {row.name for row in model.cv_report_.rows if not row.meets_floor}
+
+    def test_without_floors_nothing_is_said_about_them(self, fitted):
+        assert (fitted.theta_, fitted.floors_met_, fitted.shortfall_) == (None, None, None)
+
+    def test_a_floor_out_of_range(self, blobs):
+        with pytest.raises(ParameterError, match="theta"):
+            WorstClassClassifier(FAST, theta=1.2).fit(blobs[0], blobs[2])
+
+
+class TestTime:
+    def test_a_time_limit_leaves_out_what_is_slow(self, blobs):
+        X, _, y, _ = blobs  # a fold of the slow one takes about a second
+        with pytest.warns(BudgetSpentWarning, match="slow was left out"):
+            model = WorstClassClassifier([*FAST, Slow()], cv=5, time_limit=2.5, random_state=0).fit(X, y)
+        assert [record.name for record in model.portfolio_] == ["logisticregression", "decisiontreeclassifier"]
+
+    def test_folds_go_first(self, blobs):
+        X, _, y, _ = blobs
+        with pytest.warns(BudgetSpentWarning, match="instead of 5 folds"):
+            model = WorstClassClassifier([Slow()], time_limit=4, random_state=0).fit(X, y)
+        assert model.n_folds_ < 5
+        assert len(model.estimators_) == model.n_folds_
+
+    def test_the_plan_by_hand(self):
+        costs = {"a": 1.0, "b": 2.0, "c": 30.0}
+        plan = Schedule(10.0, 5, list(costs))
+        plan.fit_into_limit(costs.get, keep_folds=False)
+        assert (plan.folds, plan.members) == (1, ["a", "b"])  # 33 s in one part: c goes; 3 s of 8 planned stay
+        assert plan.notes[0].startswith("one held-out part instead of 5 folds")
+        kept = Schedule(10.0, 5, list(costs))
+        kept.fit_into_limit(costs.get, keep_folds=True)
+        assert (kept.folds, kept.members) == (5, ["a"])
+
+    def test_no_time_left(self):
+        plan = Schedule(1.0, 1, ["a", "b"])
+        plan.fit_into_limit({"a": 0.1, "b": 0.1}.get, keep_folds=True)
+        plan.took("a", 5.0)  # fifty times what was estimated
+        assert not plan.affords("b")
+        assert plan.notes == ["b was left out: no time was left"]
+
+    def test_progress_is_told(self, blobs):
+        steps = []
+
+        class Listener(Callback):
+            def on_step_end(self, estimator, info):
+                steps.append((info.name, info.done, info.total, info.seconds_left >= 0))
+
+        WorstClassClassifier(FAST, callbacks=[Listener()], random_state=0).fit(blobs[0], blobs[2])
+        assert steps == [("logisticregression", 1, 2, True), ("decisiontreeclassifier", 2, 2, True)]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "name"), [({"cv": 0}, "cv"), ({"cv": "five"}, "cv"), ({"time_limit": -1}, "time_limit")]
+    )
+    def test_parameters(self, blobs, options, name):
+        with pytest.raises(ParameterError, match=name):
+            WorstClassClassifier(FAST, **options).fit(blobs[0], blobs[2])
+
+    def test_half_of_the_validation_rows(self, blobs):
+        with pytest.raises(DataError, match="go together"):
+            WorstClassClassifier(FAST).fit(blobs[0], blobs[2], X_val=blobs[1])
+
+    def test_missing_labels(self, blobs):
+        with pytest.raises(DataError, match="requires y"):
+            WorstClassClassifier(FAST).fit(blobs[0])
+
+    def test_a_torch_data_set(self):
+        import torch
+
+        rows = torch.utils.data.TensorDataset(torch.zeros(4, 2), torch.tensor([0, 1, 0, 1]))
+        with pytest.raises(DataError, match="rows in memory"):
+            WorstClassClassifier(FAST).fit(rows)
+
+    def test_other_columns(self, fitted, blobs):
+        with pytest.raises(DataError, match="features"):
+            fitted.predict(blobs[1][:, :3])
+
+
+class TestTheRoad:
+    def test_saved_and_loaded(self, fitted, blobs, tmp_path):
+        again = load_model(save_model(fitted, tmp_path / "model"))
+        assert (again.decision_function(blobs[1]) == fitted.decision_function(blobs[1])).all()
+        assert again.portfolio_ == fitted.portfolio_
+        assert str(again.cv_report_) == str(fitted.cv_report_)
+
+    def test_the_default_is_saved_and_loaded(self, tmp_path):
+        X, y = load_wine(return_X_y=True)
+        model = WorstClassClassifier(random_state=0).fit(pd.DataFrame(X).rename(columns=str), y)
+        again = load_model(save_model(model, tmp_path / "model"))
+        assert (again.predict_proba(pd.DataFrame(X).rename(columns=str)) == model.predict_proba(
+            pd.DataFrame(X).rename(columns=str)
+        )).all()
+
+    def test_networks_are_saved_and_loaded(self, tmp_path):
+        X, y = load_iris(return_X_y=True)
+        learner = TorchLearner("mlp", module_options={"hidden": (8,)}, lr=0.01)
+        model = WorstClassClassifier([learner], cv=2, random_state=0).fit(X, y)
+        again = load_model(save_model(model, tmp_path / "model"))
+        assert (again.predict(X) == model.predict(X)).all()
+
+    def test_rows_it_has_seen_prove_nothing(self, fitted, blobs):
+        X, X_new, y, y_new = blobs
+        with pytest.raises(DataError, match="seen|trained"):
+            certify(fitted, X, y, require=0.5)
+        assert certify(fitted, X_new, y_new, require=0.2).verdict in ("proven", "not proven")
+
+    def test_wrapped(self, fitted, blobs):
+        X_new, y_new = blobs[1], blobs[3]
+        assert WorstClassOffsets(fitted, cv="prefit").fit(X_new, y_new).predict(X_new).shape == y_new.shape
+        abstaining = AbstainingClassifier(fitted, risk=0.4, cv="prefit").fit(X_new, y_new)
+        assert len(abstaining.predict(X_new)) == len(X_new)
+
+    def test_cloned(self, fitted):
+        assert clone(fitted).get_params()["random_state"] == 0
