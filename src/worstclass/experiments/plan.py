@@ -178,7 +178,7 @@ def check_plan(plan: ComparisonPlan, example: Splits) -> None:
 
 
 def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
-    """Check the names of methods; ``all`` stands for every installed method, for images only for those of the network."""
+    """Check the names of methods; ``all`` stands for every installed method, for images for those of the network."""
     if list(names) != ["all"]:
         for name in names:
             find_method(name)

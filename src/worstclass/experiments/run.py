@@ -207,9 +207,8 @@ def epochs_of(model: Any) -> int | None:
     """Return the epochs of a model, or of all networks of a portfolio of networks; None for a model that makes none."""
     if not hasattr(model, "portfolio_"):
         return getattr(model, "n_epochs_", None)
-    if not all(hasattr(member, "n_epochs_") for member in model.estimators_):
-        return None
-    return sum(member.n_epochs_ for member in model.estimators_)
+    epochs: list[int] = [member.n_epochs_ for member in model.estimators_ if hasattr(member, "n_epochs_")]
+    return sum(epochs) if len(epochs) == len(model.estimators_) else None
 
 
 def folds_on(splits: Splits, cv: Any = "auto") -> int:
