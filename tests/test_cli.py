@@ -33,8 +33,11 @@ def iris(tmp_path, monkeypatch):
     return tmp_path
 
 
-FIT = ["fit", "iris.csv", "--target", "species", "--rounds", "4", "--extend", "20", "--out", "model"]
-SMALL = ["fit", "artificial-balanced", "--rounds", "3", "--extend", "0", "--gamma", "0.4995", "--max-test-rows", "500"]
+TABLE = ["fit", "iris.csv", "--target", "species"]
+TREES = [*TABLE, "--method", "ours-trees"]
+FIT = [*TREES, "--rounds", "4", "--extend", "20", "--out", "model"]
+SMALL = ["fit", "artificial-balanced", "--method", "ours", "--rounds", "3", "--extend", "0", "--gamma", "0.4995"]
+SMALL += ["--max-test-rows", "500"]
 
 
 def test_fit_a_table_then_evaluate(iris, capsys):
@@ -82,7 +85,8 @@ def test_labels_that_are_numbers_can_be_named(iris, capsys):
     }
 
 
-NAMED = ["fit", "iris", "--rounds", "2", "--extend", "20", "--gamma", "0.4995", "--quiet", "--out", "named"]
+NAMED = ["fit", "iris", "--method", "ours-trees", "--rounds", "2", "--extend", "20", "--gamma", "0.4995", "--quiet"]
+NAMED += ["--out", "named"]
 
 
 def test_classes_of_a_named_data_set_go_by_their_names(iris, capsys):
@@ -113,7 +117,8 @@ def test_a_model_that_was_fitted_on_numbers_is_measured_on_numbers(iris, capsys)
 
 
 def test_a_network_on_a_table_with_a_validation_part(iris):
-    table = ["fit", "numbers.csv", "--target", "species", "--rounds", "3", "--gamma", "0.4995", "--out", "net"]
+    table = ["fit", "numbers.csv", "--target", "species", "--method", "ours", "--rounds", "3", "--gamma", "0.4995"]
+    table += ["--out", "net"]
     frame = load_iris(as_frame=True).frame.rename(columns={"target": "species"})
     frame.to_csv("numbers.csv", index=False)
     assert run([*table, "--network", "mlp", "--lr", "0.01", "--theta", "0.8", "--val-share", "0.2"]) in (0, 1)
@@ -123,7 +128,8 @@ def test_a_network_on_a_table_with_a_validation_part(iris):
 
 
 def test_named_data_uses_the_paper_s_settings(iris, capsys):
-    code = run(["fit", "artificial-balanced", "--rounds", "2", "--extend", "0", "--max-test-rows", "500", "--out", "a"])
+    few = ["--rounds", "2", "--extend", "0", "--max-test-rows", "500"]
+    code = run(["fit", "artificial-balanced", "--method", "ours", *few, "--out", "a"])
     result = RunResult.read(iris / "a" / "results")
     assert code == (0 if result.bound_met else 1)
     assert result.boosting.gamma == 0.0995
@@ -159,8 +165,8 @@ def test_odd_class_names_columns_in_another_order_and_many_rows(iris, capsys):
         lines += [f"{k + rng.normal(0, 0.1):.3f},{k % 2},{name}" for _ in range(30)]
     lines += [f"9,0,{names[-1]}"]
     (iris / "odd.csv").write_text("\n".join(lines), encoding="utf-8")
-    odd = ["fit", "odd.csv", "--target", "kind", "--theta", "0.8", "--rounds", "2", "--extend", "30", "--out", "odd"]
-    assert run(odd) in (0, 1)
+    odd = ["fit", "odd.csv", "--target", "kind", "--method", "ours-trees", "--theta", "0.8", "--rounds", "2"]
+    assert run([*odd, "--extend", "30", "--out", "odd"]) in (0, 1)
     shown = capsys.readouterr().out
     assert all(name in shown for name in names)
     assert "|a|" in (iris / "odd" / "results" / "report.md").read_text(encoding="utf-8")
@@ -179,18 +185,19 @@ def test_odd_class_names_columns_in_another_order_and_many_rows(iris, capsys):
 def test_columns_that_tell_every_row_apart_are_named(iris, capsys):
     rows = "\n".join(f"id{i},{i % 3},{'ab'[i % 2]}" for i in range(400))
     (iris / "ids.csv").write_text(f"id,p,kind\n{rows}\n")
-    assert run(["fit", "ids.csv", "--target", "kind", "--theta", "0.5", "--out", "m"]) == 2
-    assert "more than 255 different values: ['id']" in capsys.readouterr().err
+    for method in ([], ["--method", "ours-trees"]):
+        assert run(["fit", "ids.csv", "--target", "kind", "--theta", "0.5", *method, "--out", "m"]) == 2
+        assert "more than 255 different values: ['id']" in capsys.readouterr().err
 
 
 def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch):
-    from worstclass.cli.progress import BoostingProgress
+    from worstclass.cli.progress import FitProgress
 
     def interrupt(self, booster, record):
         if record.round == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(BoostingProgress, "on_round_end", interrupt)
+    monkeypatch.setattr(FitProgress, "on_round_end", interrupt)
     assert run([*FIT, "--theta", "0.8"]) == 1
     assert "warning: interrupted: the 2 finished rounds are kept" in capsys.readouterr().err
     assert len(load_model(iris / "model").estimators_) == 2
@@ -203,17 +210,21 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         (["fit", "iris.csv", "--theta", "0.8", "--out", "m"], "Missing option --target. Name the column of the labels"),
         (["fit", "iris.csv", "--target", "specie", "--theta", "0.8", "--out", "m"], "Did you mean 'species'"),
         (
-            ["fit", "iris.csv", "--target", "species", "--out", "m"],
+            [*TREES, "--out", "m"],
             "error: Missing option --theta. Give the accuracy floor, for example --theta 0.8.",
         ),
-        (["fit", "iris.csv", "--target", "species", "--theta", "x", "--out", "m"], "a number in [0, 1)"),
-        (["fit", "iris.csv", "--target", "species", "--theta", "1.2", "--out", "m"], "in [0, 1)"),
-        (["fit", "iris.csv", "--target", "species", "--theta", "setos=0.9", "--out", "m"], "Did you mean 'setosa'"),
-        (["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--gamma", "0.9", "--out", "m"], "Attainable"),
+        ([*TABLE, "--theta", "x", "--out", "m"], "a number in [0, 1)"),
+        ([*TABLE, "--theta", "1.2", "--out", "m"], "in [0, 1)"),
+        ([*TABLE, "--theta", "setos=0.9", "--out", "m"], "Did you mean 'setosa'"),
+        ([*TREES, "--theta", "x", "--out", "m"], "a number in [0, 1)"),
+        ([*TREES, "--theta", "1.2", "--out", "m"], "in [0, 1)"),
+        ([*TREES, "--theta", "setos=0.9", "--out", "m"], "Did you mean 'setosa'"),
+        ([*TREES, "--theta", "0.8", "--gamma", "0.9", "--out", "m"], "Attainable"),
         (["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--test-share", "1", "--out", "m"], "share"),
         (["fit", "missing.csv", "--target", "species", "--theta", "0.8", "--out", "m"], "no file missing.csv"),
         (["fit", "artifical-balanced", "--out", "m"], "Did you mean 'artificial-balanced'"),
         (["fit", "artificial-balanced", "--network", "mpl", "--out", "m"], "Did you mean 'mlp'"),
+        (["fit", "artificial-balanced", "--method", "ours", "--network", "mpl", "--out", "m"], "Did you mean 'mlp'"),
         (["fit", "artificial-balanced", "--rounds", "0", "--out", "m"], "--rounds"),
         (["fit", "artificial-balanced", "--thet", "0.8", "--out", "m"], "--theta"),
         (["fit", "artificial-balanced"], "--out"),
@@ -221,6 +232,14 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         ([*FIT, "--method", "ours"], "Missing option --theta. Give the accuracy floor, for example --theta 0.8."),
         ([*FIT, "--method", "forest"], "--rounds, --extend cannot be used here: forest is not a boosting method"),
         ([*FIT[:4], "--method", "forest", "--theta", "0.8", "--out", "m"], "forest has no accuracy floor"),
+        ([*TABLE, "--rounds", "4", "--out", "m"], "--rounds cannot be used here: auto is not a boosting method"),
+        ([*TABLE, "--gamma", "0.2", "--out", "m"], "To boost, use --method ours-trees."),
+        ([*TABLE, "--network", "mlp", "--gamma", "0.2", "--out", "m"], "To boost, use --method ours."),
+        ([*TABLE, "--lr", "0.1", "--out", "m"], "For a network of your choice, use --method auto-networks."),
+        ([*TABLE, "--method", "auto", "--network", "mlp", "--out", "m"], "the method auto trains no network"),
+        ([*TABLE, "--set", "cv=0", "--out", "m"], "Option --cv must be"),
+        ([*TABLE, "--set", "folds=3", "--out", "m"], "The method 'auto' has no option 'folds'"),
+        ([*TABLE, "--network", "mlp", "--max-epochs", "9", "--set", "cv=0", "--out", "m"], "Option --cv must be"),
         ([*FIT[:4], "--method", "florest", "--out", "m"], "Did you mean 'forest'"),
         ([*FIT[:4], "--method", "forest", "--set", "n_estimator=3", "--out", "m"], "Did you mean 'n_estimators'"),
         ([*FIT[:4], "--method", "forest", "--set", "300", "--out", "m"], "The method 'forest' has no option '300'"),
@@ -270,7 +289,8 @@ def test_a_network_of_one_s_own_is_named_by_its_module(tmp_path, monkeypatch, ca
         "def tiny(input_shape, n_classes):\n"
         "    return nn.Sequential(nn.Linear(input_shape[0], 8), nn.ReLU(), nn.Linear(8, n_classes))\n"
     )
-    fit = ["fit", "artificial-imbalanced", "--theta", "0.2", "--rounds", "2", "--max-test-rows", "50", "--quiet"]
+    fit = ["fit", "artificial-imbalanced", "--method", "ours", "--theta", "0.2", "--rounds", "2", "--quiet"]
+    fit += ["--max-test-rows", "50"]
     assert run([*fit, "--network", "my_networks:tiny", "--out", "model"]) in (0, 1)
     some = ["model", "artificial-imbalanced", "--max-rows", "80"]
     commands = [

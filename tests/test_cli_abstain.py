@@ -38,7 +38,7 @@ def place(tmp_path_factory):
     for name, n, seed in (("train", 300, 0), ("held_out", 600, 1), ("fresh", 600, 2), ("few", 40, 3)):
         patients(n, seed).to_csv(folder / f"{name}.csv", index=False)
     command = ["fit", str(folder / "train.csv"), "--target", "kind", "--theta", "0.7", "--rounds", "9", "--quiet"]
-    assert run([*command, "--test-share", "0", "--out", str(folder / "model")]) == 0
+    assert run([*command, "--method", "ours-trees", "--test-share", "0", "--out", str(folder / "model")]) == 0
     return folder
 
 

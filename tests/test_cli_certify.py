@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
     patients(300, 1).to_csv(place / "fresh.csv", index=False)
     patients(20, 2).to_csv(place / "few.csv", index=False)
     command = ["fit", str(place / "train.csv"), "--target", "kind", "--theta", "0.8", "--rounds", "2", "--quiet"]
-    assert run([*command, "--out", str(place / "model")]) == 0
+    assert run([*command, "--method", "ours-trees", "--out", str(place / "model")]) == 0
     return place
 
 

@@ -22,7 +22,7 @@ def table(rows):
 
 
 ANY_FLOOR = ["fit", "train.csv", "--target", "kind", "--rounds", "3", "--extend", "0", "--network", "mlp"]
-ANY_FLOOR += ["--gamma", "0.1", "--lr", "0.01", "--quiet", "--seed", "2", "--val-share", "0.3"]
+ANY_FLOOR += ["--method", "ours", "--gamma", "0.1", "--lr", "0.01", "--quiet", "--seed", "2", "--val-share", "0.3"]
 FIT = [*ANY_FLOOR, "--theta", "0.3"]
 VALIDATION = ["--target", "kind", "--val-share", "0.3", "--seed", "2"]
 

@@ -38,7 +38,7 @@ def place(tmp_path_factory):
     train.to_csv(folder / "train.csv", index=False)
     patients(50, 1).drop(columns="kind").to_csv(folder / "new.csv", index=False)
     fit = ["fit", str(folder / "train.csv"), "--target", "kind", "--theta", "0.7", "--rounds", "5", "--quiet"]
-    assert run([*fit, "--out", str(folder / "model")]) == 0
+    assert run([*fit, "--method", "ours-trees", "--out", str(folder / "model")]) == 0
     rng = np.random.default_rng(0)
     for name, brightness in (("dark", 60), ("bright", 190)):
         (folder / "photos" / name).mkdir(parents=True)
@@ -46,7 +46,7 @@ def place(tmp_path_factory):
             pixels = (brightness + rng.integers(-30, 30, (8, 8, 3))).astype(np.uint8)
             (folder / "photos" / name / f"{number}.png").write_bytes(picture_bytes(pixels))
     fit = ["fit", str(folder / "photos"), "--theta", "0.5", "--rounds", "1", "--extend", "0", "--quiet"]
-    assert run([*fit, "--test-share", "0", "--lr", "0.01", "--out", str(folder / "seer")]) in (0, 1)
+    assert run([*fit, "--method", "ours", "--test-share", "0", "--lr", "0.01", "--out", str(folder / "seer")]) in (0, 1)
     return folder
 
 
@@ -320,7 +320,7 @@ def test_a_network_of_one_s_own_by_its_file(place, predict, tmp_path):
     patients(80, 3)[["size", "age", "kind"]].to_csv(place / "plain.csv", index=False)
     own = ["--network", f"{tmp_path / 'net.py'}:build"]
     fit = ["fit", "plain.csv", "--target", "kind", "--theta", "0.2", "--rounds", "1", "--extend", "0", "--quiet"]
-    assert run([*fit, *own, "--out", "owned"]) in (0, 1)
+    assert run([*fit, "--method", "ours", *own, "--out", "owned"]) in (0, 1)
     code, shown = predict("plain.csv", model="owned")
     assert code == 2
     assert "--network" in shown

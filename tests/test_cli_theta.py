@@ -64,7 +64,7 @@ def test_the_model_is_the_one_that_fit_gives_at_that_theta(iris):
     assert run([*IRIS, "--candidates", "0.9,0.5", "--seed", "3"]) == 0
     theta = str(written(iris)["theta"])
     same = ["--theta", theta, "--val-share", "0.2", "--seed", "3", "--out", "plain"]
-    assert run(["fit", "iris.csv", "--target", "species", "--rounds", "3", *same]) == 0
+    assert run(["fit", "iris.csv", "--target", "species", "--method", "ours-trees", "--rounds", "3", *same]) == 0
     assert (iris / "model" / "model.json").read_text() == (iris / "plain" / "model.json").read_text()
 
 

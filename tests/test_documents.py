@@ -114,7 +114,7 @@ def fitted_model(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("fitted")
     write_patients(folder / "patients.csv", 0.0)
     fit = ["fit", str(folder / "patients.csv"), "--target", "diagnosis", "--theta", "0.8", "--quiet"]
-    assert run([*fit, "--out", str(folder / "model")]) == 0
+    assert run([*fit, "--method", "ours-trees", "--out", str(folder / "model")]) == 0
     return folder / "model"
 
 

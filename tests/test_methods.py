@@ -21,6 +21,8 @@ from sklearn.model_selection import GridSearchCV
 from torch import nn
 
 from worstclass import (
+    TorchLearner,
+    WorstClassClassifier,
     WorstClassOffsets,
     build_method,
     class_report,
@@ -52,6 +54,8 @@ CONTRACT += ["boosting", "naive", "0.5-dnn", "ours"]
 
 #: small versions of the methods that would take long
 SMALL = {
+    "auto": {"cv": 2},
+    "auto-networks": {"cv": 2},
     "deep-ensemble": {"n_estimators": 3},
     "ours-trees": {"n_rounds": 3, "max_iter": 20},
     "forest": {"n_estimators": 30},
@@ -63,6 +67,9 @@ LEARNER = {"lr": 0.02, "module_options": {"hidden": (16,)}}
 
 every_method = pytest.mark.parametrize("name", NAMES)
 of_kind = {kind: [method.name for method in list_methods() if method.kind == kind] for kind in ("network", "table")}
+#: these make folds, and train several networks or classifiers on each
+PORTFOLIOS = ["auto-networks", "auto"]
+one_training = [name for name in of_kind["network"] if name not in PORTFOLIOS]
 
 
 def built(name, *, theta=0.5, max_epochs=60, seed=0, **options):
@@ -342,10 +349,15 @@ def test_the_same_seed_gives_the_same_answers_and_global_streams_are_neither_rea
     assert global_streams() == before
 
 
+def first_network(model):
+    member = model.estimators_[0]
+    return member.estimators_[0] if isinstance(member, NetworkClassifier) else member
+
+
 @pytest.mark.parametrize("name", of_kind["network"])
 def test_another_seed_gives_another_network(name):
     other = quietly(built(name, seed=1), X, Y)
-    ours, theirs = (trained(model).estimators_[0].state for model in (fitted(name), other))
+    ours, theirs = (first_network(trained(model)).state for model in (fitted(name), other))
     assert any(not torch.equal(ours[key], theirs[key]) for key in ours)
 
 
@@ -391,7 +403,7 @@ def test_they_can_be_searched_over(name, grid):
         assert scores[1] > scores[0]  # what learns nothing is worse
 
 
-@pytest.mark.parametrize("name", of_kind["network"])
+@pytest.mark.parametrize("name", one_training)
 def test_those_with_networks_take_validation_rows_and_keep_to_the_budget(name):
     model = quietly(built(name, max_epochs=10), X, Y, *draw_blobs(2, [10, 10, 10]))
     assert 1 <= trained(model).n_epochs_ <= 10
@@ -410,7 +422,7 @@ def test_the_kind_of_model_and_what_all_have_in_common():
         "deep-ensemble": DeepEnsemble,
         "ours+offsets": WorstClassBooster,
     }
-    for name in of_kind["network"]:
+    for name in one_training:
         model = build_method(
             name,
             "mlp",
@@ -429,6 +441,61 @@ def test_the_kind_of_model_and_what_all_have_in_common():
         assert (model.max_seconds, model.select_on, model.random_state) == (9.5, "average", 4)
         assert model.max_epochs == 77
         assert getattr(model, "theta", 0.6) == 0.6
+
+
+def test_auto_is_the_portfolio_classifier_and_needs_nothing():
+    model = build_method("auto")
+    assert str(model) == str(WorstClassClassifier())
+    model = build_method("auto", theta={"ant": 0.9}, max_epochs=7, max_seconds=9.5, random_state=4, cv=3)
+    expected = WorstClassClassifier("auto", {"ant": 0.9}, cv=3, time_limit=9.5, random_state=4)
+    assert str(model.get_params()) == str(expected.get_params())
+
+
+@pytest.mark.parametrize(
+    ("options", "epochs"),
+    [
+        ({"max_epochs": 77}, 15),  # of five folds
+        ({"max_epochs": 77, "cv": 2}, 38),
+        ({"max_epochs": 77, "cv": 1}, 77),
+        ({"max_epochs": 77, "folds": 1}, 77),
+        ({"max_epochs": 77, "folds": 3, "cv": "auto"}, 25),
+        ({"max_epochs": 3}, 1),  # at least one epoch
+    ],
+    ids=str,
+)
+def test_the_folds_of_auto_networks_share_the_epochs(options, epochs):
+    limits = {"theta": 0.6, "max_seconds": 12.0, "random_state": 4}
+    model = build_method("auto-networks", "mlp", learner={"lr": 0.3}, **limits, **options)
+    assert (model.theta, model.time_limit, model.random_state) == (0.6, 12.0, 4)
+    assert model.cv == options.get("cv", "auto")
+    (network,) = model.learners
+    assert (type(network), network.max_epochs) == (NetworkClassifier, epochs)
+    assert network.max_seconds == 12 / (options.get("folds") or options.get("cv") or 5)
+    assert (network.learner.module, network.learner.lr) == ("mlp", 0.3)
+
+
+def test_auto_networks_without_epochs_leaves_them_to_the_estimator():
+    (learner,) = build_method("auto-networks", "mlp", learner={"lr": 0.3}, max_seconds=3).learners
+    assert (type(learner), learner.module, learner.lr) == (TorchLearner, "mlp", 0.3)
+
+
+def test_auto_networks_keeps_to_the_budget_and_takes_validation_rows():
+    model = quietly(built("auto-networks", max_epochs=10, cv=3), X, Y)
+    assert [network.n_epochs_ for network in model.estimators_] == [3, 3, 3]
+    assert sum(row.total for row in model.cv_report_.rows) == len(Y)
+    model = quietly(built("auto-networks", max_epochs=10, folds=1), X, Y, *draw_blobs(2, [10, 11, 12]))
+    assert [network.n_epochs_ for network in model.estimators_] == [10]
+    assert {row.name: row.total for row in model.cv_report_.rows} == {"ant": 10, "bee": 11, "cat": 12}
+
+
+@pytest.mark.parametrize("name", PORTFOLIOS)
+def test_floors_of_a_portfolio_are_judged_on_held_out_rows(name):
+    assert built(name, theta=None).fit(X, Y).floors_met_ is None
+    model = built(name, theta={"cat": 0.3, "others": 0.2}).fit(X, Y)
+    assert model.floors_met_
+    assert model.theta_ == (0.2, 0.2, 0.3)
+    with pytest.warns(UnmetBoundWarning, match="Floors are missed on held-out rows"):
+        assert not built(name, theta=0.999).fit(*draw_blobs(5, [40, 40, 40])).floors_met_
 
 
 def test_every_option_of_every_method_reaches_its_model():
@@ -552,6 +619,8 @@ def test_floors_must_be_given_where_they_are_needed(name):
 def test_the_methods_with_floors_are_these():
     with_floors = ["0.5-dnn", "ours", "ours+offsets", "ours-trees"]
     assert [method.name for method in list_methods() if method.needs_theta] == with_floors
+    takes = [method.name for method in list_methods() if method.takes_theta]
+    assert takes == ["0.5-dnn", "ours", "ours+offsets", "auto-networks", "auto", "ours-trees"]
 
 
 @pytest.mark.parametrize(
@@ -581,6 +650,10 @@ def test_the_methods_with_floors_are_these():
         ("ours+offsets", {"theta": 1.5}, "'theta' parameter of WorstClassBooster"),
         ("ce+offsets", {"scores": "mean-proba"}, "a booster whose members give probabilities"),
         ("ours+offsets", {"scores": "votes"}, "'scores' parameter of WorstClassOffsets"),
+        ("auto", {"cv": 0}, "'cv' parameter of WorstClassClassifier"),
+        ("auto", {"theta": 1.5}, "'theta' parameter of WorstClassClassifier"),
+        ("auto", {"max_seconds": 0}, r"'max_seconds' parameter of build_method\('auto'\)"),
+        ("auto-networks", {"cv": "many"}, "'cv' parameter of WorstClassClassifier"),
     ],
     ids=str,
 )
@@ -673,4 +746,4 @@ def test_lines_are_lines():
         assert method.summary
         assert "\n" not in method.summary + method.reference
         assert not method.summary.endswith(".")
-        assert method.kind in ("network", "table")
+        assert method.kind in ("network", "any", "table")

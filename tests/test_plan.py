@@ -166,7 +166,38 @@ def test_all_stands_for_every_method_that_suits_the_rows():
     assert methods_for(["all"], squares(0)) == methods_for(["all"], table) == tuple(every)
     assert methods_for(["all"], images(0)) == tuple(networks)
     assert networks == every[: len(networks)]
+    assert {"auto", "auto-networks"} <= set(every)
+    assert "auto-networks" in networks
+    assert "auto" not in networks  # its own network, and epochs that nobody counts
     assert methods_for(["forest", "ce"], images(0)) == ("forest", "ce")  # asked for by name
+
+
+def test_portfolios_run_without_floors_and_share_the_epochs_among_the_folds_that_there_are():
+    rules = plan("auto", "auto-networks", "ours", budget=Budget(50, 90.0), theta=0.5)
+    auto, networks, ours = rules.cells()
+    assert "theta" not in auto.settings
+    assert "theta" not in networks.settings  # the table ranks by the worst class
+    assert ours.settings["theta"] == 0.5
+    assert "network" not in auto.settings
+    assert networks.settings["network"] == "mlp"
+    assert (rules.build(auto).theta, rules.build(auto).time_limit, rules.build(auto).random_state) == (None, 90.0, 0)
+    for splits, epochs in ((None, 10), (squares(0), 10), (with_validation(0), 50)):
+        model = rules.build(networks, splits)
+        assert (model.theta, model.time_limit, model.learners[0].max_epochs) == (None, 90.0, epochs)
+
+
+def test_portfolios_are_compared(tmp_path):
+    rules = plan("auto", "auto-networks", "ce", budget=Budget(epochs=12))
+    auto, networks, ce = run_comparison(rules, squares, tmp_path / "folds")
+    assert [status(result) for result in (auto, networks, ce)] == ["done"] * 3
+    assert auto.worst_error < ce.worst_error
+    assert (auto.epochs, networks.epochs, ce.epochs) == (None, 10, 12)  # 12 // 5 in each of five folds
+    assert (auto.extra["n_folds"], networks.extra["n_folds"], networks.n_members) == (5, 5, 5)
+    assert sum(auto.extra["portfolio"].values()) == pytest.approx(1)
+    assert 0 < auto.extra["held_out_worst_error"] < 1
+    auto, networks, _ = run_comparison(rules, with_validation, tmp_path / "val")
+    assert (auto.extra["n_folds"], networks.extra["n_folds"], networks.epochs) == (1, 1, 12)
+    assert sum(row["total"] for row in networks.validation["classes"]) == len(with_validation(0).val)
 
 
 @pytest.mark.parametrize("names", [[], ["ce", "ours", "ce"]], ids=str)
@@ -554,6 +585,12 @@ def test_the_command_that_fits_a_method_names_what_differs_from_the_defaults():
         *("--max-epochs", "50", "--max-seconds", "9.0", "--select-on", "worst", "--seed", "3", "--out", "best"),
     ]
     assert fit_command(rules, "forest", "iris") == "worstclass fit iris --method forest --seed 3 --out model"
+    auto = "worstclass fit iris --method auto --max-seconds 9.0 --seed 3 --out model"
+    assert fit_command(rules, "auto", "iris") == auto
+    assert fit_command(rules, "auto-networks", "iris") == (
+        "worstclass fit iris --method auto-networks --network mlp --lr 0.02 --max-epochs 50 --max-seconds 9.0 --seed 3 "
+        "--out model"
+    )
 
 
 def test_the_options_in_the_command_are_read_as_they_were():

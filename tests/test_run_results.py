@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from worstclass import (
     SklearnLearner,
     WorstClassBooster,
+    WorstClassClassifier,
     WorstClassOffsets,
     build_method,
     class_report,
@@ -24,7 +27,7 @@ from worstclass.boosting.oco import InstanceBooster
 from worstclass.exceptions import ModelFormatError, WorstClassWarning
 from worstclass.experiments.run import Provenance, RunResult
 from worstclass.metrics import ClassReport
-from worstclass.report.summary import markdown_report, verdict
+from worstclass.report.summary import markdown_report, text_report, verdict
 
 LEARNER = {"lr": 0.02, "module_options": {"hidden": (8,)}}
 
@@ -38,6 +41,11 @@ def draw(seed, n=60):
 
 def trees(theta=0.6, **options):
     return WorstClassBooster(SklearnLearner(DecisionTreeClassifier()), theta, n_rounds=5, random_state=0, **options)
+
+
+def portfolio(theta=None, **options):
+    members = [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(max_depth=3))]
+    return WorstClassClassifier(members, theta, **{"cv": 3, "random_state": 0, **options})
 
 
 def fitted(model, *data):
@@ -67,6 +75,8 @@ MODELS = {
     ),
     "Pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
     "AdaBoostClassifier": lambda: AdaBoostClassifier(n_estimators=5, random_state=0),  # has an estimator_ of its own
+    "WorstClassClassifier": lambda: portfolio(),
+    "WorstClassOffsets(WorstClassClassifier)": lambda: WorstClassOffsets(portfolio(), random_state=0),
     "WorstClassOffsets(LogisticRegression)": lambda: WorstClassOffsets(LogisticRegression(), random_state=0),
     "WorstClassOffsets(WorstClassBooster)": lambda: WorstClassOffsets(trees(), random_state=0),
 }
@@ -81,7 +91,9 @@ def test_any_fitted_model_is_described_written_read_and_reported(name, tmp_path)
     assert result.provenance == Provenance.collect()
     assert (result.boosting is not None) == ("Booster" in name)
     assert (result.offsets is not None) == ("Offsets" in name)
-    assert (result.epochs is not None) == (name not in ("Pipeline", "AdaBoostClassifier") and "Logistic" not in name)
+    assert (result.portfolio is not None) == ("WorstClassClassifier" in name)
+    no_epochs = ("Pipeline", "AdaBoost", "Logistic", "WorstClassClassifier")
+    assert (result.epochs is None) == any(part in name for part in no_epochs)
     report = markdown_report(result)
     assert report.startswith(f"# toy\n\n{verdict(result)}\n")
     assert f"- model: {name}, method mine" in report
@@ -132,6 +144,65 @@ def test_with_offsets_the_bound_is_that_of_the_whole_model():
     assert result.bound_met is False
     assert "with decision offsets, misses it for c." in verdict(result)
     assert result.boosting.bound_met is True  # the vote itself meets it
+
+
+def test_what_a_portfolio_found_is_kept_and_reported(tmp_path):
+    model = fitted(portfolio())
+    result = read_back(result_of(model), tmp_path)
+    found = result.portfolio
+    assert (found.n_folds, found.theta, found.floors_met, found.shortfall, found.notes) == (3, None, None, {}, [])
+    assert [member.model_dump() for member in found.members] == [asdict(record) for record in model.portfolio_]
+    assert found.held_out == model.cv_report_.to_dict()
+    assert (result.floors_met, result.bound_met) == (None, None)
+    assert verdict(result).startswith("Worst class on the test rows: ")
+    for text in (text_report(result), markdown_report(result)):
+        assert "eld-out estimate (cross-validation)\n" in text
+        assert str(model.cv_report_) in text
+        assert "ortfolio, held-out errors (3 folds)\n" in text
+        for record in model.portfolio_:
+            errors = f"{record.worst_error:.1%} +{record.plain_error:.1%} +{record.seconds:.1f}"
+            assert re.search(rf"^{record.name} +{record.weight:.2f} +{errors}$", text, re.MULTILINE)
+        assert "otes\n" not in text
+    assert verdict(result) not in text_report(result)
+
+
+def test_floors_of_a_portfolio_are_told_by_class():
+    result = result_of(fitted(portfolio(0.3)))
+    assert (result.floors_met, result.portfolio.shortfall) == (True, {})
+    assert result.portfolio.theta == {"a|b": 0.3, "c": 0.3, "d": 0.3}
+    assert verdict(result) == "Floors met: on held-out rows every class errs on less than 1 - theta of its rows."
+    model = fitted(portfolio({"c": 0.999, "others": 0.1}))
+    result = result_of(model)
+    assert result.floors_met is False
+    assert verdict(result) == f"Floors NOT met: missed on held-out rows by c ({model.shortfall_['c']} rows short)."
+    assert text_report(result).endswith(verdict(result))
+    assert markdown_report(result).startswith(f"# toy\n\n{verdict(result)}\n")
+
+
+def test_a_class_of_which_no_row_could_be_held_out_has_no_known_floor():
+    X, y = draw(0)
+    model = fitted(portfolio(0.1), np.vstack([X, [[9.0, 9.0]]]), np.append(y, "once"))
+    result = result_of(model)
+    assert result.floors_met is False
+    assert verdict(result) == "Floors NOT met: not known for once, of which no row could be held out."
+
+
+def test_one_held_out_part_is_called_so_and_notes_are_listed():
+    model = fitted(portfolio(cv=1))
+    model.notes_ = ("tree was left out: no time was left",)
+    text = text_report(result_of(model))
+    assert "held-out estimate (one held-out part)" in text
+    assert "portfolio, held-out errors (one held-out part)" in text
+    assert text.endswith("notes\ntree was left out: no time was left")
+
+
+def test_results_without_a_portfolio_are_read_as_before(tmp_path):
+    values = result_of(fitted(trees())).model_dump()
+    del values["portfolio"]
+    (tmp_path / "run.json").write_text(json.dumps(values))
+    result = RunResult.read(tmp_path)
+    assert result.portfolio is None
+    assert result.floors_met is result.bound_met is True
 
 
 def test_offsets_and_reports_on_the_rows_that_chose_them_are_kept():

@@ -334,7 +334,7 @@ class TestColumnKinds:
             if gap:
                 table.iloc[3, 1] = None
             table.assign(kind=y).to_csv(tmp_path / f"{name}.csv", index=False)
-        options = ["--target", "kind", "--theta", "0.5", "--rounds", "2", "--quiet"]
+        options = ["--target", "kind", "--method", "ours-trees", "--theta", "0.5", "--rounds", "2", "--quiet"]
         assert run(["fit", str(tmp_path / "train.csv"), *options, "--out", str(tmp_path / "model")]) in (0, 1)
         assert run(["evaluate", str(tmp_path / "model"), str(tmp_path / "held.csv"), "--target", "kind"]) == 0
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from worstclass.data.splits import make_splits as make_splits
     from worstclass.ensembles.networks import DeepEnsemble as DeepEnsemble
     from worstclass.ensembles.networks import NetworkClassifier as NetworkClassifier
+    from worstclass.ensembles.worst_class import PortfolioRecord as PortfolioRecord
+    from worstclass.ensembles.worst_class import WorstClassClassifier as WorstClassClassifier
     from worstclass.learners.sklearn_learner import SklearnLearner as SklearnLearner
     from worstclass.learners.torch_learner import TorchLearner as TorchLearner
     from worstclass.methods import build_method as build_method
@@ -50,6 +52,7 @@ _NAMES = {
     "data.registry": ("load_dataset",),
     "data.splits": ("Splits", "make_splits"),
     "ensembles.networks": ("DeepEnsemble", "NetworkClassifier"),
+    "ensembles.worst_class": ("PortfolioRecord", "WorstClassClassifier"),
     "learners.sklearn_learner": ("SklearnLearner",),
     "learners.torch_learner": ("TorchLearner",),
     "methods": ("build_method", "list_methods"),

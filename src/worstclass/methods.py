@@ -21,6 +21,8 @@ from worstclass.exceptions import ParameterError, UnknownNameError
 
 #: epochs of a single network by default: those of the authors
 DEFAULT_EPOCHS = 200
+#: folds of ``WorstClassClassifier`` at the most, by default
+MOST_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,11 @@ class Method:
     ----------
     name, summary : what ``build_method`` is called with, and one line on it.
     reference : where it comes from.
-    kind : ``"network"`` trains torch networks; ``"table"`` is for tables and makes no epochs.
+    kind : ``"network"`` trains the torch network that it is given; ``"table"`` is for tables and makes no epochs;
+        ``"any"`` chooses its learners by the rows, tables or images.
     options : its own options, with their defaults.
     needs_theta : whether it must be given accuracy floors.
+    takes_theta : whether it can be given accuracy floors.
     requires : a package that must be installed too, by the extra ``compare``.
     """
 
@@ -43,6 +47,7 @@ class Method:
     kind: str
     options: Mapping[str, Any]
     needs_theta: bool = False
+    takes_theta: bool = False
     requires: str | None = None
 
     @property
@@ -105,6 +110,7 @@ def build_method(
     max_epochs: int | None = None,
     max_seconds: float | None = None,
     select_on: str = "worst",
+    folds: int | None = None,
     random_state: Any = None,
     **options: Any,
 ) -> Any:
@@ -113,21 +119,24 @@ def build_method(
     Parameters
     ----------
     name : one of ``list_methods()``.
-    network : a network's name or a factory, as ``TorchLearner`` takes them; methods for tables ignore it.
+    network : a network's name or a factory, as ``TorchLearner`` takes them; only methods of kind ``"network"`` use it.
     learner : further options of ``TorchLearner``, such as ``lr`` and ``batch_size``; also a ``loss`` for the methods
-        that do not set one themselves (boosting, ours, 0.5-dnn, deep-ensemble).
-    theta : accuracy floors, for the methods that need them.
-    max_epochs : epochs over the training rows in all, over all rounds or members. None: 200 for a single network and
-        for each one of an ensemble, no limit for boosting. Methods for tables make no epochs.
+        that do not set one themselves (boosting, ours, 0.5-dnn, deep-ensemble, auto-networks).
+    theta : accuracy floors, for the methods that need or take them.
+    max_epochs : epochs over the training rows in all, over all rounds, members or folds. None: 200 for a single network
+        and for each one of an ensemble, no limit for boosting. Methods for tables, and auto, do not count epochs.
     max_seconds : time after which training ends with what it has; None for no limit. Of the methods for tables, only
         ours-trees has such a limit.
-    select_on : the validation error that chooses an epoch, or the prefix of a vote: ``"worst"`` or ``"average"``.
+    select_on : the validation error that chooses an epoch, or the prefix of a vote: ``"worst"`` or ``"average"``. The
+        methods auto and auto-networks always choose by the worst class, or by the floors.
+    folds : folds that auto-networks will make, so that they can share ``max_epochs``: 1 with validation rows. None: the
+        number in ``cv``, or 5.
     random_state : seed of everything random.
     options : those of the method; see ``list_methods()``.
 
     Returns
     -------
-    A scikit-learn classifier. Those of kind ``"network"``, and ours-trees, take validation rows in
+    A scikit-learn classifier. Those of kind ``"network"``, auto and ours-trees take validation rows in
     ``fit(X, y, X_val, y_val)``. All take data frames with categories and missing values.
 
     Examples
@@ -142,7 +151,7 @@ def build_method(
     require_known_options(options, list(method.options), owner=f"The method {name!r}")
     if method.needs_theta and theta is None:
         raise ParameterError("theta", f"build_method({name!r})", allowed="given: the accuracy floor(s)", got=None)
-    common = _Common(network, dict(learner or {}), theta, max_epochs, max_seconds, select_on, random_state)
+    common = _Common(network, dict(learner or {}), theta, max_epochs, max_seconds, select_on, folds, random_state)
     return _BUILDERS[name](common, **{**method.options, **options})
 
 
@@ -156,6 +165,7 @@ class _Common:
     max_epochs: int | None
     max_seconds: float | None
     select_on: str
+    folds: int | None
     random_state: Any
 
     @property
@@ -185,6 +195,7 @@ class _Common:
         return NetworkClassifier(self.torch_learner(loss=loss, **changes), **limits)
 
 
+_OWN = "this package, docs/method.md"
 _PAPER = "Saito, Matsuo, Uchida and Suehiro, Bounding the Worst-class Error: A Boosting Approach"
 
 #: where the methods come from
@@ -207,6 +218,7 @@ _REFERENCES = {
     "rusboost": "Seiffert et al., RUSBoost, 2010; imbalanced-learn",
     "easy-ensemble": "Liu, Wu and Zhou, Exploratory Undersampling for Class-Imbalance Learning, 2009; imbalanced-learn",
     **dict.fromkeys(("boosting", "naive", "0.5-dnn", "ours", "ours-trees"), _PAPER),
+    **dict.fromkeys(("auto", "auto-networks"), _OWN),
     **dict.fromkeys(("logistic", "forest", "hist-gradient-boosting"), "scikit-learn"),
 }
 
@@ -216,8 +228,9 @@ _BUILDERS: dict[str, Builder] = {}
 
 
 def _method(name: str, summary: str, build: Builder, *, kind: str = "network", **facts: Any) -> None:
-    """Declare a method; ``facts`` are ``needs_theta`` and ``requires`` of its record, and its options with defaults."""
-    known = {key: facts.pop(key) for key in ("needs_theta", "requires") if key in facts}
+    """Declare a method; ``facts`` are floors and ``requires`` of its record, and its options with defaults."""
+    known = {key: facts.pop(key) for key in ("needs_theta", "takes_theta", "requires") if key in facts}
+    known.setdefault("takes_theta", known.get("needs_theta", False))
     _METHODS[name] = Method(name, summary, _REFERENCES.get(name, "-"), kind, facts, **known)
     _BUILDERS[name] = build
 
@@ -294,6 +307,24 @@ def _with_offsets(build: Builder) -> Builder:
     return build_both
 
 
+def _auto(common: _Common, *, cv: int | str, learners: Any = "auto") -> Any:
+    from worstclass.ensembles.worst_class import WorstClassClassifier
+
+    limits = {"time_limit": common.max_seconds, "random_state": common.random_state}
+    return WorstClassClassifier(learners, common.theta, cv=cv, **limits)
+
+
+def _auto_networks(common: _Common, *, cv: int | str) -> Any:
+    learner = common.torch_learner()
+    if common.max_epochs is not None:
+        from worstclass.ensembles.networks import NetworkClassifier
+
+        folds = common.folds or (max(cv, 1) if isinstance(cv, int) else MOST_FOLDS)
+        seconds = None if common.max_seconds is None else common.max_seconds / folds
+        learner = NetworkClassifier(learner, max_epochs=max(1, common.max_epochs // folds), max_seconds=seconds)
+    return _auto(common, cv=cv, learners=[learner])
+
+
 def _for_tables(*steps: Any) -> Any:
     """Return a pipeline that first turns data frames, missing values and images into rows of numbers."""
     from sklearn.pipeline import make_pipeline
@@ -365,6 +396,11 @@ _method("deep-ensemble", _mean, _many, n_estimators="auto", gamma="auto")
 _method("class-dro", "class weights that follow the losses (group DRO by class)", _with_loss("class-dro"), step=0.01)
 _margins = "label-distribution-aware margins, re-weighted after four fifths of the epochs"
 _method("ldam-drw", _margins, _ldam_drw, max_margin=0.5, scale=30.0, beta=0.9999, after=None)
+_AUTO: dict[str, Any] = {"takes_theta": True, "cv": "auto"}
+_folds = "one network per fold; their mean probability answers, with offsets tuned on held-out rows"
+_method("auto-networks", _folds, _auto_networks, **_AUTO)
+_best = "several classifiers that suit the data, combined and given offsets on held-out rows"
+_method("auto", _best, _auto, kind="any", **_AUTO)
 _method("ours-trees", "ours over gradient-boosted trees", _ours_trees, kind="table", **_OURS, max_iter=100)
 _method("logistic", "logistic regression, balanced class weights", _logistic, kind="table", C=1.0)
 _forest = _classifier("sklearn", "RandomForestClassifier", class_weight="balanced")

@@ -26,6 +26,7 @@ _AS_CODE = re.compile(rf"\b({'|'.join(NAMED)})=(?:True\b|\.\.\.|'(\w+)')?")
 _PHRASES = {
     "--image-size on the command line, image_size= in Python": "give --image-size",
     "load_model(path, module=factory), or --network package.module:callable": "--network package.module:build",
+    "time_limit=": "--max-seconds ",
     "allow_equal_rows=True (--allow-equal-rows)": "--allow-equal-rows",
 }
 

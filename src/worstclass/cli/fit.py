@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 MethodName = Annotated[
     str | None,
-    typer.Option(help="Method (see: worstclass methods); default: ours, for tables without --network ours-trees."),
+    typer.Option(help="Method (see: worstclass methods); default: auto, for images and with --network auto-networks."),
 ]
 OwnOptions = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the method (repeatable).")
 ]
-Epochs = Annotated[int | None, typer.Option(help="Maximum epochs in all.", min=1)]
+Epochs = Annotated[int | None, typer.Option(help="Maximum epochs in all networks together.", min=1)]
 Seconds = Annotated[float | None, typer.Option(help="Maximum training time.", min=0)]
 
 
@@ -41,15 +41,17 @@ def fit(
 ) -> int:
     """Train a classifier, save it and report on it.
 
-    The default method boosts until every class meets the accuracy floor --theta on the training rows.
+    The default method combines several classifiers for the lowest error of the worst class. It estimates the errors
+    for new rows by cross-validation. With --theta every class is to meet its accuracy floor first. The paper's booster
+    is --method ours, or ours-trees for tables; it needs --theta.
 
     Exit code 0: done, and floors are met. 1: done, but a floor is missed, or training was interrupted. 2: bad input.
 
-    Example: worstclass fit train.csv --target diagnosis --theta 0.8 --out model
+    Example: worstclass fit train.csv --target diagnosis --out model
     """
     from worstclass.cli.data import Data
     from worstclass.cli.model import build_estimator, class_reports, default_method, described, write_model
-    from worstclass.experiments.run import RunResult, layers_of
+    from worstclass.experiments.run import RunResult, folds_on, layers_of
     from worstclass.methods import find_method, parse_options
     from worstclass.report.figures import class_weight_figure, save_figure
     from worstclass.report.summary import markdown_report, text_report
@@ -58,18 +60,22 @@ def fit(
     splits = opened.splits(seed)
     name = method or default_method(opened, splits.train.X, booster.network)
     record = find_method(name)
-    if theta and not record.needs_theta:
+    if theta and not record.takes_theta:
         raise OptionError(f"--theta cannot be used here: the method {name} has no accuracy floor.")
-    floors = opened.floors(theta, splits.train.y) if record.needs_theta else None
+    floors = opened.floors(theta, splits.train.y) if theta or record.needs_theta else None
     own = parse_options(record, dict(text.partition("=")[::2] for text in set_ or []))
-    limits = {"max_epochs": max_epochs, "max_seconds": max_seconds, "select_on": select_on, "random_state": seed}
-    model = build_estimator(name, opened, splits.train.X, booster, theta=floors, **limits, **own)
+    limits = {"max_epochs": max_epochs, "max_seconds": max_seconds}
+    more: dict[str, Any] = {"select_on": select_on, "folds": folds_on(splits, own.get("cv")), "random_state": seed}
+    model = build_estimator(name, opened, splits.train.X, booster, theta=floors, **limits, **more, **own)
     out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
     started = time.perf_counter()
     interrupted = _train(model, splits, quiet)
     seconds = time.perf_counter() - started
-    settings = {"theta": theta or (None if floors is None else [str(floors)]), "network": booster.network}
-    settings |= {"method": name, **booster.booster(), **booster.learner(), **own}
+    settings: dict[str, Any] = {
+        "theta": theta or (None if floors is None else [str(floors)]),
+        "network": booster.network,
+    }
+    settings |= {"method": name, **booster.booster(), **booster.learner(), **limits, **own}
     shares = {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
     result = RunResult.of(
         model,
@@ -89,16 +95,16 @@ def fit(
         warn(f"interrupted: the {len(model.estimators_)} finished rounds are kept")
     say(text_report(result))
     say(f"model:  {out}\nreport: {place / 'report.md'}")
-    return 0 if result.bound_met is not False and not interrupted else 1
+    return 0 if result.floors_met is not False and not interrupted else 1
 
 
 def _train(model: Any, splits: Splits, quiet: bool) -> bool:
     """Fit; return True where the user interrupted it and finished rounds were kept."""
-    from worstclass.cli.progress import BoostingProgress
+    from worstclass.cli.progress import FitProgress
     from worstclass.data.seen_rows import SeenRows
     from worstclass.experiments.run import fit_on_splits
 
-    progress, interrupted = BoostingProgress(console(quiet=quiet)), False
+    progress, interrupted = FitProgress(console(quiet=quiet)), False
     if hasattr(model, "callbacks"):
         model.callbacks = [progress]
     with progress.bar:

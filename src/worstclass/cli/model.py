@@ -16,7 +16,7 @@ from worstclass.cli.options import BoosterOptions, DataOptions, NetworkOptions
 from worstclass.data.splits import Splits
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.run import Provenance
-from worstclass.methods import build_method, find_method
+from worstclass.methods import Method, build_method, find_method
 from worstclass.metrics import ClassReport, class_report
 from worstclass.storage import load_model, results_folder, save_model
 
@@ -27,8 +27,17 @@ MOST_CATEGORIES = 255
 
 
 def default_method(data: Data, X: Any, network: str | None) -> str:
+    """Return the method of ``fit``: of networks, or of classifiers for a table."""
+    return "auto-networks" if _takes_network(data, X, network) else "auto"
+
+
+def default_booster(data: Data, X: Any, network: str | None) -> str:
     """Return our booster: over networks, or over gradient-boosted trees for a table."""
-    return "ours" if network or _is_images(X) or data.settings.get("learner") else "ours-trees"
+    return "ours" if _takes_network(data, X, network) else "ours-trees"
+
+
+def _takes_network(data: Data, X: Any, network: str | None) -> bool:
+    return bool(network or _is_images(X) or data.settings.get("learner"))
 
 
 def network_options(data: Data, X: Any, options: NetworkOptions) -> dict[str, Any]:
@@ -51,14 +60,16 @@ def build_estimator(name: str, data: Data, X: Any, options: BoosterOptions, **mo
     if method.kind == "network":
         learner = network_options(data, X, options)
     else:
-        _refuse_unsuited(name, X)
+        _refuse_unsuited(method, X)
         unused = [*options.learner(), *(["network"] if options.network else [])]
-        refuse_given(unused, f"the method {name} trains no network.")
+        hint = " For a network of your choice, use --method auto-networks." if method.kind == "any" else ""
+        refuse_given(unused, f"the method {name} trains no network.{hint}")
     if "n_rounds" in method.options:
         paper = data.settings.get("booster", {})
         given = {key: value for key, value in paper.items() if key in method.options} | given
     else:
         hint = f" Set the options of the method with --set: {', '.join(method.options)}." if method.options else ""
+        hint += f" To boost, use --method {default_booster(data, X, options.network)}."
         refuse_given(given, f"{name} is not a boosting method.{hint}")
     return build_method(name, learner.pop("module"), learner=learner, **{**given, **more})
 
@@ -67,10 +78,10 @@ def _is_images(X: Any) -> bool:
     return getattr(X, "ndim", 2) > 2
 
 
-def _refuse_unsuited(name: str, X: Any) -> None:
-    """Refuse images, and text columns that tell nearly every row apart (names, ids, dates)."""
-    if _is_images(X):
-        raise OptionError(f"--method {name} cannot be used here: it takes tables, and the data are images.")
+def _refuse_unsuited(method: Method, X: Any) -> None:
+    """Refuse images for a table's method, and text columns that tell nearly every row apart (names, ids, dates)."""
+    if method.kind == "table" and _is_images(X):
+        raise OptionError(f"--method {method.name} cannot be used here: it takes tables, and the data are images.")
     columns = getattr(X, "columns", ())
     many = [name for name in columns if X[name].dtype == "category" and X[name].nunique() > MOST_CATEGORIES]
     if many:

@@ -41,12 +41,12 @@ def offsets(
     from worstclass.cli.data import Data, Rows, suited
     from worstclass.cli.model import described, made_by, open_model, write_model
     from worstclass.exceptions import ParameterError
-    from worstclass.experiments.run import offsets_record
+    from worstclass.experiments.run import layers_of, offsets_record
     from worstclass.wrappers.offsets import WorstClassOffsets
 
     asked = open_model(model, network)
     abstained = hasattr(asked, "abstain_label_")
-    while hasattr(asked, "abstain_label_") or hasattr(asked, "offsets_"):  # what is around the classifier is replaced
+    while hasattr(asked, "abstain_label_") or len(layers_of(asked)) > 1:  # what is around the classifier is replaced
         asked = asked.estimator_
     opened = Data.open(data)
     if data.val_share is None:

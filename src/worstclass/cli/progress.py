@@ -1,12 +1,22 @@
-"""Live progress of boosting: rounds, edge, worst class and time left."""
+"""Live progress of a fit: rounds of boosting with edge and worst class, members of a portfolio, and the time left."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
-from worstclass.boosting.callbacks import Callback, EpochInfo, FitPlan
+from worstclass.boosting.callbacks import Callback, EpochInfo, FitPlan, StepInfo
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,15 +28,24 @@ if TYPE_CHECKING:
 EVERY = 10
 
 
-class BoostingProgress(Callback):
+class TimeLeft(TimeRemainingColumn):
+    """The time that the fit itself expects to need (the field ``left``), else rich's estimate."""
+
+    def render(self, task: Task) -> Text:
+        """Return the text of the column."""
+        return Text(task.fields["left"], style="progress.remaining") if "left" in task.fields else super().render(task)
+
+
+class FitProgress(Callback):
     """Shows a line that is updated in place (``with progress.bar:``); without a terminal, one for each tenth."""
 
     def __init__(self, console: Console) -> None:
         columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
-        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        times = (TimeElapsedColumn(), TextColumn("left"), TimeLeft())
         self.bar = Progress(*columns, *times, console=console, disable=not console.is_terminal)
         self._console = console
-        self._vote = ""
+        self._vote, self._n_done = "", 0
+        self._task: Any = None
 
     def on_fit_start(self, booster: WorstClassBooster, plan: FitPlan) -> None:
         """Show the plan."""
@@ -35,7 +54,7 @@ class BoostingProgress(Callback):
         floor = f", floor {' to '.join(floors)}" if floors else ""
         rounds = f"{plan.n_rounds} rounds, edge {plan.needed_edge:.4f} each"
         self._console.print(f"{len(plan.classes)} classes{floor}, {rounds}")
-        self._task: Any = self.bar.add_task("", total=plan.n_rounds)
+        self._task = self.bar.add_task("", total=plan.n_rounds)
 
     def on_epoch_end(self, booster: WorstClassBooster, info: EpochInfo) -> None:
         """Show the edge of this round."""
@@ -54,3 +73,26 @@ class BoostingProgress(Callback):
         if self.bar.disable and (record.round == 1 or record.round % max(1, plan.n_rounds // 10) == 0):
             done = f"round {record.round - added} of {plan.n_rounds}" + (f", {added} added" if added else "")
             self._console.print(f"{done}: {state}")
+
+    def on_step_end(self, estimator: Any, info: StepInfo) -> None:
+        """Show the member that was trained, and how long the others will take."""
+        if self._task is None:
+            self._task = self.bar.add_task("", total=info.total)
+        state = info.name if info.done > self._n_done else f"{info.name} could not be trained"
+        self._n_done, left = info.done, _time(info.seconds_left)
+        self.bar.update(self._task, description=state, completed=info.done, total=info.total, left=left)
+        if self.bar.disable:
+            expected = f", about {left} left" if info.done < info.total else ""
+            done = f"{info.done} of {info.total} members trained"
+            self._console.print(f"{done}: {state}, {_time(info.seconds)}{expected}")
+
+
+def _time(seconds: float) -> str:
+    """Write a time as seconds, or as hours, minutes and seconds.
+
+    Examples
+    --------
+    >>> _time(3.21), _time(75), _time(3605.4)
+    ('3.2 s', '0:01:15', '1:00:05')
+    """
+    return f"{seconds:.1f} s" if seconds < 60 else str(timedelta(seconds=round(seconds)))

@@ -62,7 +62,7 @@ def theta(
     import numpy as np
 
     from worstclass.cli.data import VAL_SHARE, Data
-    from worstclass.cli.model import build_estimator, class_reports, default_method, described, made_by, write_model
+    from worstclass.cli.model import build_estimator, class_reports, default_booster, described, made_by, write_model
     from worstclass.exceptions import SelectionInterrupted
     from worstclass.experiments.plan import Budget as Limits
     from worstclass.selection import select_theta
@@ -72,7 +72,7 @@ def theta(
     splits = opened.splits(seed)
     train, val = splits.train, splits.val
     limits = {} if budget is None else Limits.parse(budget).limits
-    name = default_method(opened, train.X, booster.network)
+    name = default_booster(opened, train.X, booster.network)
     model = build_estimator(name, opened, train.X, booster, theta=0.0, random_state=seed, **limits)
     out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
     try:

@@ -89,13 +89,14 @@ class RowFormat:
 
 
 def _inner(model: Any, name: str) -> Any:
-    """Return an attribute of a classifier, of the classifier inside it, or of the first step of a pipeline."""
+    """Return an attribute of a classifier, of its encoder, or of the classifier or first step inside it."""
     while model is not None:
-        value = getattr(model, name, None)
-        if value is not None:
-            return value
-        steps = getattr(model, "steps", None)
-        model = steps[0][1] if steps else getattr(model, "estimator_", None)
+        for owner in (model, getattr(model, "encoder_", None)):
+            if (value := getattr(owner, name, None)) is not None:
+                return value
+        steps, members = getattr(model, "steps", None), getattr(model, "estimators_", None)
+        inner = getattr(model, "estimator_", None)
+        model = steps[0][1] if steps else members[0] if inner is None and isinstance(members, list) else inner
     return None
 
 

@@ -19,7 +19,7 @@ from worstclass.data.sources import Source
 from worstclass.data.splits import Part, Splits, take_rows
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.cells import Cell, CellEvent, CellOutcome, CellResult, run_cells
-from worstclass.experiments.run import fit_on_splits, layers_of
+from worstclass.experiments.run import epochs_of, fit_on_splits, folds_on, layers_of
 from worstclass.experiments.significance import SeedsChange
 from worstclass.floors import Floors
 from worstclass.methods import Method, build_method, find_method, list_methods
@@ -75,7 +75,7 @@ class ComparisonPlan:
     seeds : each is a draw or split of the data and a random start of every method.
     budget : what each training may spend.
     network, learner : the network and the options of ``TorchLearner`` that all networks share.
-    theta : floors, for the methods that have any.
+    theta : floors, for the methods that need any. The others aim at the worst class, by which methods are ranked.
     gamma : for the methods whose number of rounds follows from it.
     select_on : the validation error that chooses, ``"worst"`` or ``"average"``.
     seeds_change : what another seed changes in the data, as ``seeds_change`` says; it decides how differences between
@@ -99,8 +99,8 @@ class ComparisonPlan:
         """Return one cell for each method and seed, seed by seed, so that every method has some results early."""
         return [Cell(name, self.data, seed, self._settings(name)) for seed in self.seeds for name in self.methods]
 
-    def build(self, cell: Cell) -> Any:
-        """Build the classifier of a cell."""
+    def build(self, cell: Cell, splits: Splits | None = None) -> Any:
+        """Build the classifier of a cell; the splits tell how many folds share the epochs, if they are known."""
         method = find_method(cell.method)
         return build_method(
             method.name,
@@ -109,6 +109,7 @@ class ComparisonPlan:
             theta=self.theta if method.needs_theta else None,
             **self.budget.limits,
             select_on=self.select_on,
+            folds=None if splits is None else folds_on(splits),
             random_state=cell.seed,
             **self.options(method),
         )
@@ -177,7 +178,7 @@ def check_plan(plan: ComparisonPlan, example: Splits) -> None:
 
 
 def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
-    """Check the names of methods; ``all`` stands for every installed method, those for tables only if rows are flat."""
+    """Check the names of methods; ``all`` stands for every installed method, for images for those of the network."""
     if list(names) != ["all"]:
         for name in names:
             find_method(name)
@@ -220,7 +221,7 @@ class _Runner:
         loaded = self.loaded
         if loaded is None or loaded[0] != cell.seed:
             self.loaded = loaded = (cell.seed, self.load(cell.seed))
-        return run_method(self.plan.build(cell), loaded[1])
+        return run_method(self.plan.build(cell, loaded[1]), loaded[1])
 
 
 def run_method(model: Any, splits: Splits) -> CellOutcome:
@@ -231,10 +232,14 @@ def run_method(model: Any, splits: Splits) -> CellOutcome:
     started = time.perf_counter()
     fit_on_splits(model, splits)
     seconds = time.perf_counter() - started
-    trained = layers_of(model)[-1]
+    layers = layers_of(model)
+    trained = layers[-1]
     members = getattr(trained, "estimators_", None)
     extra = {name[:-1]: getattr(trained, name) for name in ("best_epoch_", "bound_met_") if hasattr(trained, name)}
-    if hasattr(model, "offsets_"):
+    if hasattr(trained, "portfolio_"):
+        extra["portfolio"] = {member.name: member.weight for member in trained.portfolio_ if member.weight > 0}
+        extra |= {"n_folds": trained.n_folds_, "held_out_worst_error": trained.cv_report_.worst_error}
+    if len(layers) > 1:
         before = model.validation_report_before_.worst_error
         extra |= {"scores": model.scores_, "offsets": model.offsets_.tolist(), "worst_error_before_offsets": before}
 
@@ -246,7 +251,7 @@ def run_method(model: Any, splits: Splits) -> CellOutcome:
         validation=None if val is None else getattr(model, "validation_report_", None) or report(val),
         training=getattr(model, "training_report_", None),
         n_train=len(train) + (0 if val is None else len(val)),
-        epochs=getattr(trained, "n_epochs_", None),
+        epochs=epochs_of(trained),
         seconds=seconds,
         n_members=getattr(trained, "n_members_used_", None if members is None else len(members)),
         extra=extra,
@@ -281,7 +286,10 @@ def fit_command(
     if method.kind == "network":
         values += [("--network", _name(plan.network)), ("--lr", plan.learner.get("lr"))]
         values += [("--batch-size", plan.learner.get("batch_size")), ("--max-epochs", plan.budget.epochs)]
-        values += [("--max-seconds", plan.budget.seconds), ("--select-on", plan.select_on)]
+    if method.kind != "table":
+        values.append(("--max-seconds", plan.budget.seconds))
+    if method.kind == "network" and "cv" not in method.options:  # what makes folds has a rule of its own
+        values.append(("--select-on", plan.select_on))
     values += [("--seed", plan.seeds[0]), ("--out", out)]
     words = [word for option, value in values if value is not None for word in (option, str(value))]
     return shlex.join(["worstclass", "fit", data, *words])

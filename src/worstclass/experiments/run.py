@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import platform
 import subprocess
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 import pydantic
 
 from worstclass.data.splits import Splits
+from worstclass.ensembles.schedule import default_folds
 from worstclass.exceptions import ModelFormatError
 from worstclass.metrics import ClassReport
 
@@ -69,6 +71,39 @@ class BoostingResult(pydantic.BaseModel):
     shortfall: dict[str, int] = {}
 
 
+class MemberResult(pydantic.BaseModel):
+    """One member of a portfolio: the values of a ``PortfolioRecord``."""
+
+    name: str
+    weight: float
+    worst_error: float
+    plain_error: float
+    seconds: float
+
+
+class PortfolioResult(pydantic.BaseModel):
+    """What ``WorstClassClassifier`` did.
+
+    Attributes
+    ----------
+    n_folds : folds; 1 for a single held-out part.
+    members : all members that were trained, with their weight in the answer.
+    held_out : class report on the held-out rows: an estimate for new rows.
+    theta : floor of each class; None without floors.
+    floors_met : whether the held-out report meets every floor; None without floors.
+    shortfall : right answers on held-out rows that are missing, for each class below its floor.
+    notes : what was left out for lack of time, or because it failed.
+    """
+
+    n_folds: int
+    members: list[MemberResult]
+    held_out: Report
+    theta: dict[str, float] | None = None
+    floors_met: bool | None = None
+    shortfall: dict[str, int] = {}
+    notes: list[str] = []
+
+
 class RunResult(pydantic.BaseModel):
     """The contents of ``run.json``: one fitted model of any kind.
 
@@ -80,6 +115,7 @@ class RunResult(pydantic.BaseModel):
     provenance, seconds, epochs : what made it, and what it cost; epochs is None for a model that makes none.
     training, validation, test : class reports by part; None if there is none.
     boosting : what boosting did; None for another model.
+    portfolio : members and held-out estimate of a ``WorstClassClassifier``; None for another model.
     offsets : ``scores``, ``offsets`` by class, ``floors_met``, and class reports on the rows that chose the offsets,
         without (``before``) and with them (``after``); None without offsets.
     abstaining : always None; a model that abstains has a ``certificate.json`` instead.
@@ -97,6 +133,7 @@ class RunResult(pydantic.BaseModel):
     validation: Report | None = None
     test: Report | None = None
     boosting: BoostingResult | None = None
+    portfolio: PortfolioResult | None = None
     offsets: dict[str, Any] | None = None
     abstaining: None = None
 
@@ -108,6 +145,11 @@ class RunResult(pydantic.BaseModel):
         if self.offsets is None:
             return self.boosting.bound_met
         return None if self.training is None else not ClassReport.from_dict(self.training).missed
+
+    @property
+    def floors_met(self) -> bool | None:
+        """Whether every floor is met, on held-out rows by a portfolio, else on training rows; None without floors."""
+        return self.bound_met if self.portfolio is None else self.portfolio.floors_met
 
     @classmethod
     def of(
@@ -130,9 +172,10 @@ class RunResult(pydantic.BaseModel):
             training=training or getattr(model, "training_report_", None),
             validation=validation or getattr(model, "validation_report_", None),
             provenance=Provenance.collect(),
-            epochs=getattr(layers[-1], "n_epochs_", None),
+            epochs=epochs_of(layers[-1]),
             boosting=_boosting(layers[-1]) if hasattr(layers[-1], "n_rounds_") else None,
-            offsets=offsets_record(model) if hasattr(model, "offsets_") else None,
+            portfolio=_portfolio(layers[-1]) if hasattr(layers[-1], "portfolio_") else None,
+            offsets=offsets_record(model) if len(layers) > 1 else None,
             **facts,
         )
 
@@ -155,8 +198,24 @@ def fit_on_splits(model: Any, splits: Splits) -> None:
 
 
 def layers_of(model: Any) -> list[Any]:
-    """Return a fitted model and, if it has decision offsets, the model that they are around."""
-    return [model, model.estimator_] if hasattr(model, "offsets_") else [model]
+    """Return a fitted model and, if it is decision offsets around another model, that model."""
+    is_around = hasattr(model, "offsets_") and hasattr(model, "estimator_")  # a portfolio has offsets of its own
+    return [model, model.estimator_] if is_around else [model]
+
+
+def epochs_of(model: Any) -> int | None:
+    """Return the epochs of a model, or of all networks of a portfolio of networks; None for a model that makes none."""
+    if not hasattr(model, "portfolio_"):
+        return getattr(model, "n_epochs_", None)
+    epochs: list[int] = [member.n_epochs_ for member in model.estimators_ if hasattr(member, "n_epochs_")]
+    return sum(epochs) if len(epochs) == len(model.estimators_) else None
+
+
+def folds_on(splits: Splits, cv: Any = "auto") -> int:
+    """Return the number of folds that ``WorstClassClassifier(cv=cv)`` makes of the splits; 1 with validation rows."""
+    if splits.val is not None:
+        return 1
+    return cv if isinstance(cv, int) else default_folds(len(splits.train))
 
 
 def _boosting(booster: Any) -> BoostingResult:
@@ -170,6 +229,18 @@ def _boosting(booster: Any) -> BoostingResult:
         theta=None if floors is None else _by_class(booster, floors),
         bound_met=getattr(booster, "bound_met_", None),
         shortfall={str(label): short for label, short in getattr(booster, "shortfall_", {}).items()},
+    )
+
+
+def _portfolio(model: Any) -> PortfolioResult:
+    return PortfolioResult(
+        n_folds=model.n_folds_,
+        members=[MemberResult(**asdict(record)) for record in model.portfolio_],
+        held_out=model.cv_report_,
+        theta=None if model.theta_ is None else _by_class(model, model.theta_),
+        floors_met=model.floors_met_,
+        shortfall={str(label): short for label, short in (model.shortfall_ or {}).items()},
+        notes=list(model.notes_),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from worstclass._text import text_table
 from worstclass.boosting.booster import NEAREST
-from worstclass.experiments.run import BoostingResult, RunResult
+from worstclass.experiments.run import BoostingResult, PortfolioResult, RunResult
 from worstclass.metrics import ClassReport
 
 MAX_NAMED = 10
@@ -17,10 +18,13 @@ PARTS = {"test": "test rows", "validation": "validation rows", "training": "trai
 
 
 def verdict(result: RunResult) -> str:
-    """Say in a sentence whether every class meets its floor on the training rows; without floors, how the worst fares.
+    """Say in a sentence whether every class meets its floor; without floors, how the worst fares.
 
-    The worst class is that of the test rows, or of the validation or training rows if there are no test rows.
+    Floors are judged on the training rows, and for a portfolio on the held-out rows. The worst class is that of the
+    test rows, or of the validation or training rows if there are no test rows.
     """
+    if result.portfolio is not None and result.portfolio.floors_met is not None:
+        return _held_out_verdict(result.portfolio)
     boosting = result.boosting
     if boosting is None or result.bound_met is None or result.training is None:
         for part, title in PARTS.items():
@@ -34,9 +38,26 @@ def verdict(result: RunResult) -> str:
         )
     missed = ClassReport.from_dict(result.training).missed
     short = boosting.shortfall if result.offsets is None else {}
-    names = [f"{name} ({short[name]} rows short)" if name in short else name for name in missed]
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return f"Bound NOT met: {_answers(result, boosting)} misses it for {', '.join(names[:MAX_NAMED])}{more}."
+    return f"Bound NOT met: {_answers(result, boosting)} misses it for {_named(missed, short)}."
+
+
+def _held_out_verdict(portfolio: PortfolioResult) -> str:
+    report = ClassReport.from_dict(portfolio.held_out)
+    if portfolio.floors_met:
+        return "Floors met: on held-out rows every class errs on less than 1 - theta of its rows."
+    parts = []
+    if portfolio.shortfall:
+        parts.append(f"missed on held-out rows by {_named(list(portfolio.shortfall), portfolio.shortfall)}")
+    if report.absent:
+        parts.append(f"not known for {_named(report.absent, {})}, of which no row could be held out")
+    return f"Floors NOT met: {'; '.join(parts)}."
+
+
+def _named(names: Sequence[str], short: Mapping[str, int]) -> str:
+    """List classes, with the rows that they are short of where that is known."""
+    listed = [f"{name} ({short[name]} rows short)" if name in short else name for name in names]
+    more = f" and {len(listed) - MAX_NAMED} more" if len(listed) > MAX_NAMED else ""
+    return f"{', '.join(listed[:MAX_NAMED])}{more}"
 
 
 def _answers(result: RunResult, boosting: BoostingResult) -> str:
@@ -58,16 +79,21 @@ def text_report(result: RunResult) -> str:
     """Write the class tables and the verdict on the floors, for a terminal."""
     tables = {PARTS[part]: getattr(result, part) for part in reversed(PARTS)}
     lines = [f"\n{title}\n{ClassReport.from_dict(rows)}" for title, rows in tables.items() if rows is not None]
-    return "\n".join(lines if result.bound_met is None else [*lines, "", verdict(result)])
+    if result.portfolio is not None:
+        lines += [f"\n{title}\n{text}" for title, text in _portfolio(result.portfolio).items()]
+    return "\n".join(lines if result.floors_met is None else [*lines, "", verdict(result)])
 
 
 def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
-    """Write the report of any model: verdict, class tables, offsets, settings and provenance."""
+    """Write the report of any model: verdict, class tables, portfolio, offsets, settings and provenance."""
     lines = [f"# {result.data.get('name', 'run')}", "", verdict(result), ""]
     lines += [NEAREST, ""] if result.bound_met is False else []
     for part in reversed(PARTS):
         if (values := getattr(result, part)) is not None:
             lines += [f"## {PARTS[part].capitalize()}", "", "```", str(ClassReport.from_dict(values)), "```", ""]
+    if result.portfolio is not None:
+        for title, text in _portfolio(result.portfolio).items():
+            lines += [f"## {title[0].upper()}{title[1:]}", "", "```", text, "```", ""]
     if result.offsets is not None:
         lines += ["## Decision offsets", "", *_offsets(result.offsets), ""]
     lines += [f"![{figure.stem.replace('-', ' ')}]({figure.name})\n" for figure in figures]
@@ -77,6 +103,24 @@ def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table of cells that are escaped already."""
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+def _portfolio(found: PortfolioResult) -> dict[str, str]:
+    """Return what a portfolio found out: title -> text."""
+    one = found.n_folds == 1
+    texts = {
+        f"held-out estimate ({'one held-out part' if one else 'cross-validation'})": str(
+            ClassReport.from_dict(found.held_out)
+        )
+    }
+    head = ("member", "weight", "worst class", "all rows", "seconds")
+    rows = [
+        (m.name, f"{m.weight:.2f}", f"{m.worst_error:.1%}", f"{m.plain_error:.1%}", f"{m.seconds:.1f}")
+        for m in found.members
+    ]
+    where = "one held-out part" if one else f"{found.n_folds} folds"
+    texts[f"portfolio, held-out errors ({where})"] = "\n".join(text_table(head, rows))
+    return {**texts, "notes": "\n".join(found.notes)} if found.notes else texts
 
 
 def _offsets(found: dict[str, Any]) -> list[str]:
