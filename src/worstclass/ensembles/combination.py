@@ -57,14 +57,29 @@ def combine(
     ----------
     probabilities : those of each member, shape (n, K).
     target : class indices, shape (n,).
-    floors : accuracy floors, which come first; None makes the worst-class error small.
+    floors : accuracy floors, which come first (see ``wanted_rows``); None makes the worst-class error small.
     max_members : members that are added up, at most; one may be added several times.
     """
     n_rows = np.bincount(target, minlength=probabilities[0].shape[1])
-    quota = None if floors is None else floors.vote_quota(n_rows)
+    quota = None if floors is None else wanted_rows(floors, n_rows)
     weights = choose_members(probabilities, target, quota, max_members)
     scores = Combination(weights, np.zeros(len(n_rows))).scores(probabilities)
     return Combination(weights, find_offsets(scores, target, quota))
+
+
+def wanted_rows(floors: Floors, totals: IntArray) -> IntArray:
+    """Return how many held-out rows of each class should be right: those of its floor, and one standard error more.
+
+    Offsets that just meet a floor on the rows that chose them miss it on half of all new samples.
+
+    Examples
+    --------
+    >>> wanted_rows(Floors.from_theta(0.8, ["a", "b"]), np.array([100, 4])).tolist()
+    [85, 4]
+    """
+    floor = np.array(floors.as_floats())
+    margin = np.ceil(np.sqrt(totals * floor * (1 - floor))).astype(np.int64)
+    return np.asarray(np.minimum(floors.vote_quota(totals) + margin, totals))
 
 
 def choose_members(

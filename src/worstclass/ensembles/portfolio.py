@@ -82,10 +82,11 @@ class SoftmaxSVC(SVC):
 def _for_tables(n_rows: int) -> Portfolio:
     """Return classifiers that err in different ways: linear, two of kernels, bagged and boosted trees."""
     balanced = {"class_weight": "balanced"}
-    smooth = Nystroem(n_components=300), LogisticRegression(C=10, max_iter=300, **balanced)
+    n_components = min(300, n_rows // 2)  # no more than a fold has rows
+    smooth = Nystroem(n_components=n_components), LogisticRegression(C=10, max_iter=300, **balanced)
     sharp: Any = (SoftmaxSVC(C=10, break_ties=True, **balanced),)
     if n_rows > MOST_SVM_ROWS:  # its cost grows with the square of the rows
-        sharp = Nystroem(n_components=300), LogisticRegression(C=1000, max_iter=300, **balanced)
+        sharp = Nystroem(n_components=n_components), LogisticRegression(C=1000, max_iter=300, **balanced)
     boosted = HistGradientBoostingClassifier(
         max_iter=50, learning_rate=0.15, max_leaf_nodes=15, early_stopping=False, **balanced
     )
@@ -93,7 +94,7 @@ def _for_tables(n_rows: int) -> Portfolio:
         "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=300, **balanced)),
         "smooth-kernel": make_pipeline(StandardScaler(), *smooth),
         "sharp-kernel": make_pipeline(StandardScaler(), *sharp),
-        "extra-trees": ExtraTreesClassifier(200, **balanced),
+        "extra-trees": ExtraTreesClassifier(100, **balanced),
         "boosted-trees": make_pipeline(QuantileGrid(), boosted),
     }
 
@@ -102,7 +103,7 @@ def _for_sparse() -> Portfolio:
     balanced = {"class_weight": "balanced"}
     return {
         "logistic": make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=300, **balanced)),
-        "extra-trees": ExtraTreesClassifier(200, **balanced),
+        "extra-trees": ExtraTreesClassifier(100, **balanced),
         "forest": RandomForestClassifier(100, **balanced),
     }
 

@@ -89,7 +89,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         list of scikit-learn classifiers with ``predict_proba``, ``TorchLearner`` objects and boosters, or of
         (name, classifier) pairs.
     theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1), one for all classes or
-        a mapping from class to floor: every class to its floor first, then the fewest errors.
+        a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
+        errors.
     cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1.
     time_limit : seconds that ``fit`` may take. It takes fewer folds, then fewer members, and says so in ``notes_``.
     n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``.
@@ -219,7 +220,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def _validation_rows(self, X_val: Any, y_val: Any, classes: npt.NDArray[Any]) -> tuple[Any, Labels]:
         if X_val is None or y_val is None:
             raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
-        return self._rows(X_val), known_labels(X_val, y_val, classes)
+        X_val = columns_in_order(indexable(X_val), getattr(self, "feature_names_in_", None))
+        return self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
 
     def _schedule(self, portfolio: Portfolio, rows: Any, labels: Labels, seeds: SeedTree, is_given: bool) -> Schedule:
         """Decide on the number of folds and the members, by the rows and by the time limit."""
@@ -324,7 +326,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self, "estimators_")
-        rows = self._rows(columns_in_order(indexable(X), getattr(self, "feature_names_in_", None)))
+        X = columns_in_order(indexable(X), getattr(self, "feature_names_in_", None))
+        rows = self._rows(X)
         _validated(self, X, reset=False)
         K = len(self.classes_)
         parts = (
