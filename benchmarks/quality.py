@@ -62,14 +62,17 @@ class Balanced(ClassifierMixin, BaseEstimator):
         self.estimator = estimator
 
     def fit(self, X: Any, y: Any) -> Self:
+        """Train on class indices, which xgboost needs."""
         self.classes_, index = np.unique(y, return_inverse=True)
         self.estimator_ = clone(self.estimator).fit(X, index, sample_weight=compute_sample_weight("balanced", index))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class."""
         return self.estimator_.predict_proba(X)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +63,16 @@ class Scores:
 
     @property
     def methods(self) -> list[str]:
+        """Names, `auto` first, those with offsets last."""
         return list(self.cells)
 
     @cached_property
     def tables(self) -> list[str]:
+        """Names of the tables that count."""
         return list(dict.fromkeys(table for table, _ in self.pairs))
 
     def splits(self, table: str) -> list[int]:
+        """Splits of a table that count."""
         return [split for name, split in self.pairs if name == table]
 
     def errors(self, method: str, pair: Pair) -> dict[str, float]:
@@ -160,14 +164,13 @@ def tables_part(cells: list[Cell], patterns: list[str], folder: str) -> list[str
 
 def introduction(cells: list[Cell], scores: Scores, folder: str) -> list[str]:
     settings = cells[0]["settings"]
-    commits = sorted({str(cell["provenance"]["commit"])[:12] for cell in cells})
     left_out = Counter(cell["method"] for cell in cells if cell["method"] not in scores.methods)
     unfinished = {(cell["table"]["name"], cell["split"]) for cell in cells} - set(scores.pairs)
     lines = [
-        f"Made by `python benchmarks/quality.py --out docs/results/quality` from the JSON files in [{folder}]({folder}), "
-        "one for each table, split and method, with settings, seed, versions and commit. "
+        f"Made by `python benchmarks/quality.py --out docs/results/{folder}` from the JSON files in "
+        f"[{folder}]({folder}), one for each table, split and method, with settings, seed, versions and commit. "
         f"{len(scores.tables)} tables, {len(scores.pairs)} splits in all, {len(scores.methods)} methods; "
-        f"commits {', '.join(commits)}.",
+        f"commits {commits_of(cells)}.",
         "",
         f"Each split draws {settings['test_share']:.0%} of the rows of every class for the test, and trains on at most "
         f"{settings['max_train']:,} of the others; at most {settings['max_test']:,} test rows are used. A method that "
@@ -217,10 +220,9 @@ def summary(scores: Scores, methods: list[str]) -> list[str]:
     for j in np.argsort(means["worst"], kind="stable"):
         peers = np.delete(worst, j, axis=1)
         excess = f"{points((worst[:, j] - peers.min(axis=1)).max())}" if peers.size else "-"
-        rows.append(
-            [methods[j], percent(means["worst"][j]), f"{ranks[j]:.2f}", f"{lowest[j]} of {len(worst)}", excess]
-            + [percent(means["class_mean"][j]), percent(means["plain"][j]), f"{scores.seconds(methods[j]):.1f}"]
-        )
+        row = [methods[j], percent(means["worst"][j]), f"{ranks[j]:.2f}", f"{lowest[j]} of {len(worst)}", excess]
+        row += [percent(means["class_mean"][j]), percent(means["plain"][j]), f"{scores.seconds(methods[j]):.1f}"]
+        rows.append(row)
     return markdown([*head, "class-mean error", "plain error", "seconds"], rows)
 
 
@@ -241,17 +243,16 @@ def differences(scores: Scores, of: str) -> list[str]:
         # the tests are method minus auto
         lower = sum(test.t > 0 for test in clear), sum(test.t > 0 for test in found if test.significant)
         higher = sum(test.t < 0 for test in clear), sum(test.t < 0 for test in found if test.significant)
-        rows.append(
-            [name, points((worst[:, 0] - worst[:, j]).mean()), "/".join(map(str, sign)), f"{own:.3f}"]
-            + [f"{corrected:.3f}", f"{lower[0]} ({lower[1]})", f"{higher[0]} ({higher[1]})"]
-        )
+        row = [name, points((worst[:, 0] - worst[:, j]).mean()), "/".join(map(str, sign)), f"{own:.3f}"]
+        row += [f"{corrected:.3f}", f"{lower[0]} ({lower[1]})", f"{higher[0]} ({higher[1]})"]
+        rows.append(row)
     head = ["auto minus", "mean difference in points", "tables lower/equal/higher", "p of the signs"]
     head += ["corrected by Holm", "tables clearly lower", "tables clearly higher"]
     return [
         f"## Paired differences of the worst-class error: {of}",
         "",
-        "Negative: auto has the lower error. Clearly: p ≤ 0.05 in the t-test over the splits of one table, corrected for "
-        "the rows that the splits share (Nadeau and Bengio); in brackets, also corrected by Holm over the methods.",
+        "Negative: auto has the lower error. Clearly: p ≤ 0.05 in the t-test over the splits of one table, corrected "
+        "for the rows that the splits share (Nadeau and Bengio); in brackets, also corrected by Holm over the methods.",
         "",
         *markdown(head, rows),
         "",
@@ -291,18 +292,27 @@ def tested(test: PairedTest) -> str:
     return points(-(test.mean_difference or 0.0)) + stars
 
 
+#: title of each fact of a table
+FACTS = {
+    "name": "table",
+    "source": "from",
+    "rows": "rows",
+    "columns": "columns",
+    "categories": "categories",
+    "missing": "cells missing",
+    "classes": "classes",
+    "smallest_class": "smallest class",
+    "train": "training rows",
+    "test": "test rows",
+    "smallest_train": "smallest class in training",
+}
+
+
 def facts_of_tables(scores: Scores) -> list[str]:
-    rows = []
-    for table in scores.tables:
-        fact = scores.cells[scores.methods[0]][table, scores.splits(table)[0]]["table"]
-        rows.append(
-            [table, fact["source"], str(fact["rows"]), str(fact["columns"]), str(fact["categories"])]
-            + [percent(fact["missing"]), str(fact["classes"]), str(fact["smallest_class"])]
-            + [str(fact["train"]), str(fact["test"]), str(fact["smallest_train"])]
-        )
-    head = ["table", "from", "rows", "columns", "categories", "cells missing", "classes", "smallest class"]
-    head += ["training rows", "test rows", "smallest class in training"]
-    return ["## Tables", "", *markdown(head, rows), ""]
+    cells = scores.cells[scores.methods[0]]
+    facts = [cells[table, scores.splits(table)[0]]["table"] for table in scores.tables]
+    rows = [[str({**fact, "missing": percent(fact["missing"])}[name]) for name in FACTS] for fact in facts]
+    return ["## Tables", "", *markdown(list(FACTS.values()), rows), ""]
 
 
 def problems(cells: list[Cell]) -> list[str]:
@@ -320,48 +330,55 @@ def problems(cells: list[Cell]) -> list[str]:
 
 def cost_part(records: list[dict[str, Any]]) -> list[str]:
     """Show comparisons, growth and the time limit."""
-    by_kind: dict[str, list[dict[str, Any]]] = {}
-    for record in sorted(records, key=lambda record: (record["size"][0], record.get("wanted", 0))):
-        by_kind.setdefault(record["kind"], []).append(record)
     lines = ["## Cost", "", "Seconds of one fit in one thread; CPU seconds unless said otherwise.", ""]
-    if compared := by_kind.get("comparison"):
-        rows = []
-        for record in compared:
-            runs = [(run[AUTO]["cpu"], run[record["with"]]["cpu"]) for run in record["runs"]]
-            seconds = [", ".join(f"{value:.1f}" for value in values) for values in zip(*runs, strict=True)]
-            ratios = [f"{record['ratio'][kind]:.1f}" for kind in ("cpu", "wall")]
-            rows.append([record["with"], size_of(record), *seconds, *ratios])
-        head = ["auto against", "rows x columns, classes", "auto", "the other", "median ratio", "by wall clock"]
-        lines += [*markdown(head, rows), ""]
-    if growth := by_kind.get("growth"):
-        head = ["rows x columns, classes", "folds", "auto", "slope from the row above"]
-        rows = [[size_of(record), str(record["folds"]), f"{record['cpu']:.1f}"] for record in growth]
-        slopes = ["-", *(f"{slope([a, b]):.2f}" for a, b in zip(growth, growth[1:], strict=False))]
-        lines += [*markdown(head, [[*row, own] for row, own in zip(rows, slopes, strict=True)]), ""]
-        if len(growth) > 1:
-            lines += [f"Slope of log seconds by log rows over all sizes: {slope(growth):.2f} (1: proportional).", ""]
-    if limits := by_kind.get("time limit"):
-        rows = [
-            [
-                size_of(record),
-                f"{record['wanted']:g}",
-                f"{record['wall']:.1f}",
-                f"{record['wall'] / record['wanted']:.2f}",
-            ]
-            + [str(record["folds"]), ", ".join(record["members"])]
-            for record in limits
-        ]
-        head = ["rows x columns, classes", "time_limit", "used, by wall clock", "ratio", "folds", "members"]
-        lines += [*markdown(head, rows), ""]
-    commits = sorted({str(record["provenance"]["commit"])[:12] for record in records})
-    return [*lines, f"Commits {', '.join(commits)}.", ""]
+    ordered = sorted(records, key=lambda record: (record["size"][0], record.get("wanted", 0)))
+    for kind, show in {"comparison": compared_part, "growth": growth_part, "time limit": limits_part}.items():
+        if own := [record for record in ordered if record["kind"] == kind]:
+            lines += [*show(own), ""]
+    return [*lines, f"Commits {commits_of(records)}.", ""]
 
 
-def slope(records: list[dict[str, Any]]) -> float:
+def compared_part(records: list[dict[str, Any]]) -> list[str]:
+    rows = []
+    for record in records:
+        runs = [(run[AUTO]["cpu"], run[record["with"]]["cpu"]) for run in record["runs"]]
+        seconds = [", ".join(f"{value:.1f}" for value in values) for values in zip(*runs, strict=True)]
+        ratios = [f"{record['ratio'][kind]:.1f}" for kind in ("cpu", "wall")]
+        rows.append([record["with"], size_of(record), *seconds, *ratios])
+    head = ["auto against", "rows x columns, classes", "auto", "the other", "median ratio", "by wall clock"]
+    return markdown(head, rows)
+
+
+def growth_part(records: list[dict[str, Any]]) -> list[str]:
+    slopes = ["-", *(f"{slope(pair):.2f}" for pair in pairwise(records))]
+    rows = [
+        [size_of(record), str(record["folds"]), f"{record['cpu']:.1f}", own]
+        for record, own in zip(records, slopes, strict=True)
+    ]
+    lines = markdown(["rows x columns, classes", "folds", "auto", "slope from the row above"], rows)
+    if len(records) == 1:
+        return lines
+    return [*lines, "", f"Slope of log seconds by log rows over all sizes: {slope(records):.2f} (1: proportional)."]
+
+
+def limits_part(records: list[dict[str, Any]]) -> list[str]:
+    rows = []
+    for record in records:
+        seconds = [f"{record['wanted']:g}", f"{record['wall']:.1f}", f"{record['wall'] / record['wanted']:.2f}"]
+        rows.append([size_of(record), *seconds, str(record["folds"]), ", ".join(record["members"])])
+    head = ["rows x columns, classes", "time_limit", "used, by wall clock", "ratio", "folds", "members"]
+    return markdown(head, rows)
+
+
+def commits_of(records: Iterable[dict[str, Any]]) -> str:
+    """Name the commits, shortened; "+changes" marks one that had been changed."""
+    names = {str(record["provenance"]["commit"]).partition("+") for record in records}
+    return ", ".join(sorted(name[:12] + plus + more for name, plus, more in names))
+
+
+def slope(records: Sequence[dict[str, Any]]) -> float:
     """Fit a line to log seconds by log rows."""
-    rows, seconds = (
-        np.log([value(record) for record in records]) for value in (lambda r: r["size"][0], lambda r: r["cpu"])
-    )
+    rows, seconds = np.log([(record["size"][0], record["cpu"]) for record in records]).T
     return float(np.polyfit(rows, seconds, 1)[0])
 
 

@@ -30,6 +30,7 @@ class Table:
 
     @classmethod
     def of(cls, name: str, source: str, X: Any, labels: np.ndarray) -> Table:
+        """Return a table with labels of any kind as class indices."""
         return cls(name, source, X, np.unique(labels, return_inverse=True)[1])
 
     def facts(self) -> dict[str, Any]:
@@ -126,15 +127,15 @@ BUNDLED: dict[str, Callable[..., Any]] = {
     "digits": load_digits,
 }
 GENERATED: dict[str, Callable[[], Any]] = {
-    "clusters-3": lambda: clusters(3, 1500, 30, seed=1),
-    "clusters-8": lambda: clusters(8, 2500, 50, seed=2),
-    "clusters-20": lambda: clusters(20, 4000, 20, seed=3, separation=1.5),
-    "clusters-40": lambda: clusters(40, 4200, 10, seed=4, separation=2.0),
-    "gaussians-5": lambda: gaussians(5, 1200, 50, seed=5),
-    "gaussians-12": lambda: gaussians(12, 3000, 100, seed=6),
-    "categories-4": lambda: with_gaps(clusters(4, 1500, 20, seed=7, separation=1.5), 7, n_categories=8),
-    "categories-10": lambda: with_gaps(gaussians(10, 3000, 40, seed=8), 8, n_categories=3),
-    "missing-6": lambda: with_gaps(gaussians(6, 1000, 60, seed=9), 9, n_categories=0, missing=0.2),
+    "clusters-3": lambda: clusters(3, 3000, 30, seed=1),
+    "clusters-8": lambda: clusters(8, 6000, 50, seed=2),
+    "clusters-20": lambda: clusters(20, 8000, 20, seed=3, separation=1.5),
+    "clusters-40": lambda: clusters(40, 10_000, 10, seed=4, separation=2.0),
+    "gaussians-5": lambda: gaussians(5, 4000, 50, seed=5),
+    "gaussians-12": lambda: gaussians(12, 8000, 100, seed=6),
+    "categories-4": lambda: with_gaps(clusters(4, 3000, 20, seed=7, separation=1.5), 7, n_categories=8),
+    "categories-10": lambda: with_gaps(gaussians(10, 6000, 40, seed=8), 8, n_categories=3),
+    "missing-6": lambda: with_gaps(gaussians(6, 3000, 60, seed=9), 9, n_categories=0, missing=0.2),
 }
 
 
