@@ -128,7 +128,7 @@ BUNDLED: dict[str, Callable[..., Any]] = {
 }
 GENERATED: dict[str, Callable[[], Any]] = {
     "clusters-3": lambda: clusters(3, 3000, 30, seed=1),
-    "clusters-8": lambda: clusters(8, 6000, 50, seed=2),
+    "clusters-8": lambda: clusters(8, 6000, 50, seed=2, separation=2.0),
     "clusters-20": lambda: clusters(20, 8000, 20, seed=3, separation=1.5),
     "clusters-40": lambda: clusters(40, 10_000, 10, seed=4, separation=2.0),
     "gaussians-5": lambda: gaussians(5, 4000, 50, seed=5),
