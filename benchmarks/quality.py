@@ -49,7 +49,7 @@ from worstclass.experiments.run import Provenance
 
 THETA, FOLDS = 0.9, 5
 #: packages beside those of `Provenance` whose version can change a result
-PEERS = ("imbalanced-learn", "lightgbm", "xgboost")
+PEERS = ("imbalanced-learn", "lightgbm", "xgboost-cpu", "xgboost")
 
 
 # methods
