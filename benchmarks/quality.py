@@ -1,6 +1,7 @@
 """The scoreboard: worst-class errors of `WorstClassClassifier` and of other methods on many tables, and what it costs.
 
     python benchmarks/quality.py --out docs/results/quality --part tables --tables FILE.npz --splits 0-4
+    python benchmarks/quality.py --out docs/results/quality --part networks --only squares,discs-10 --splits 0-14
     python benchmarks/quality.py --out docs/results/quality --part cost
     python benchmarks/quality.py --out docs/results/quality --report-only --undecided NAME,NAME:3,*:4
 
@@ -8,6 +9,8 @@
 Each cell (table, split, method) is a JSON file of its own under --out/tables, written when it ends; a cell that has
 one is not run again, so that runs can be stopped, continued, and divided by --splits, --only and --methods. --tables
 takes an npz file with arrays NAME_x (numbers, NaN where missing), NAME_y, and NAME_cat: 1 where a column is a category.
+
+**networks**: the paper's artificial data and images, at equal epochs; see `quality_networks.py`.
 
 **cost**: seconds side by side; see `quality_cost.py`.
 
@@ -32,6 +35,8 @@ from typing import Any, Self
 
 import numpy as np
 from quality_cost import run_cost
+from quality_networks import METHODS as NETWORK_METHODS
+from quality_networks import PROBLEMS, run_networks
 from quality_report import OFFSETS, UNDECIDED_FILE, report
 from quality_tables import TEST_SHARE, Table, own_tables, tables_of_file
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -248,10 +253,11 @@ def chosen(known: dict[str, Any], names: str | None, option: str) -> list[str]:
 def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder of the JSON files; the report is beside it")
-    parser.add_argument("--part", choices=("tables", "cost"), default="tables")
+    parser.add_argument("--part", choices=("tables", "networks", "cost"), default="tables")
     parser.add_argument("--report-only", action="store_true", help="compute nothing; write the report")
     parser.add_argument("--tables", type=Path, help="npz file with further tables")
-    parser.add_argument("--splits", default="0-4", help="first-last")
+    parser.add_argument("--root", type=Path, help="networks: folder of the image data sets")
+    parser.add_argument("--splits", default="0-4", help="splits, or draws of the networks part: first-last")
     parser.add_argument("--only", help="tables, separated by commas; all by default")
     parser.add_argument("--methods", help="methods, separated by commas; all by default")
     parser.add_argument("--max-train", type=int, default=3_000, help="training rows per table, at most")
@@ -269,6 +275,11 @@ def main(words: list[str] | None = None) -> None:
     if not arguments.report_only:
         if arguments.part == "cost":
             run_cost(arguments.out / "cost", arguments.repeats, arguments.leave_out_largest, write, provenance)
+        elif arguments.part == "networks":
+            problems = chosen({name: name for name in PROBLEMS}, arguments.only, "--only")
+            names = chosen({name: name for name in NETWORK_METHODS}, arguments.methods, "--methods")
+            draws = splits_of(arguments.splits)
+            run_networks(arguments.out / "networks", problems, draws, names, arguments.root, write, provenance)
         else:
             run_tables(arguments)
     file = arguments.out.with_suffix(".md")

@@ -21,6 +21,7 @@ from worstclass.experiments.significance import ALPHA, PairedTest, holm, paired_
 #: end of the name of a method with decision offsets
 OFFSETS = "+offsets"
 #: our method
+NETWORKS = "auto-networks"
 AUTO = "auto"
 #: names what no decision looked at
 UNDECIDED_FILE = "undecided.json"
@@ -134,6 +135,8 @@ def report(folder: Path) -> str:
     lines = ["# Quality: worst-class errors side by side", ""]
     if cells:
         lines += tables_part(cells, patterns, folder.name)
+    if networks := read_json(folder.glob("networks/*/*.json")):
+        lines += networks_part(networks)
     if cost := read_json(folder.glob("cost/*.json")):
         lines += cost_part(cost)
     return "\n".join(lines)
@@ -326,6 +329,42 @@ def problems(cells: list[Cell]) -> list[str]:
         return ["## Failures", "", "None.", ""]
     rows = [[*key[:3], str(count), key[3].replace("|", "\\|")] for key, count in sorted(found.items())]
     return ["## Failures", "", *markdown(["what", "table", "method", "splits", "message"], rows), ""]
+
+
+def networks_part(records: list[dict[str, Any]]) -> list[str]:
+    """Show, for each problem, the draws that all its methods have, and the differences to auto-networks."""
+    lines = [
+        "## Networks",
+        "",
+        "Mean worst-class test error and its standard error over draws; epochs in all are equal.",
+        "",
+    ]
+    rows = []
+    for problem in dict.fromkeys(record["problem"] for record in records):
+        own = [record for record in records if record["problem"] == problem]
+        methods = sorted({record["method"] for record in own}, key=_order)
+        errors = {(record["method"], record["draw"]): record["errors"] for record in own}
+        draws = [
+            draw for draw in sorted({record["draw"] for record in own}) if all((m, draw) in errors for m in methods)
+        ]
+        if not draws:
+            continue
+        ours = np.array([errors[NETWORKS, draw]["worst"] for draw in draws]) if NETWORKS in methods else None
+        for method in methods:
+            worst = np.array([errors[method, draw]["worst"] for draw in draws])
+            plain = np.mean([errors[method, draw]["plain"] for draw in draws])
+            paired = "" if ours is None or method == NETWORKS else with_error(ours - worst)
+            least = own[0]["least_possible"]
+            shown = [problem, method, str(len(draws)), with_error(worst), percent(plain), paired]
+            rows.append([*shown, "" if least is None else percent(least)])
+    head = ["problem", "method", "draws", "worst class", "all rows", f"{NETWORKS} minus it", "least possible"]
+    return [*lines, *markdown(head, rows), "", f"Commits {commits_of(records)}.", ""]
+
+
+def with_error(values: np.ndarray) -> str:
+    """Return a mean and its standard error in percent."""
+    error = "" if len(values) < 2 else f" ± {100 * values.std(ddof=1) / len(values) ** 0.5:.1f}"
+    return f"{100 * values.mean():.1f}{error}%"
 
 
 def cost_part(records: list[dict[str, Any]]) -> list[str]:
