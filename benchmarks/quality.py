@@ -1,6 +1,7 @@
 """The scoreboard: worst-class errors of `WorstClassClassifier` and of other methods on many tables, and what it costs.
 
     python benchmarks/quality.py --out docs/results/quality --part tables --tables FILE.npz --splits 0-4
+    python benchmarks/quality.py --out docs/results/quality --part ablation --tables FILE.npz --splits 0-2
     python benchmarks/quality.py --out docs/results/quality --part networks --only squares,discs-10 --splits 0-14
     python benchmarks/quality.py --out docs/results/quality --part cost
     python benchmarks/quality.py --out docs/results/quality --report-only --undecided NAME,NAME:3,*:4
@@ -9,6 +10,8 @@
 Each cell (table, split, method) is a JSON file of its own under --out/tables, written when it ends; a cell that has
 one is not run again, so that runs can be stopped, continued, and divided by --splits, --only and --methods. --tables
 takes an npz file with arrays NAME_x (numbers, NaN where missing), NAME_y, and NAME_cat: 1 where a column is a category.
+
+**ablation**: the default with one ingredient changed, on the same trained members; see `quality_ablation.py`.
 
 **networks**: the paper's artificial data and images, at equal epochs; see `quality_networks.py`.
 
@@ -34,7 +37,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from quality_ablation import run_ablation_cell
 from quality_cost import run_cost
+from quality_figure import draw_figure
 from quality_networks import METHODS as NETWORK_METHODS
 from quality_networks import PROBLEMS, run_networks
 from quality_report import OFFSETS, UNDECIDED_FILE, report
@@ -227,6 +232,21 @@ def run_tables(arguments: argparse.Namespace) -> None:
                 print(f"{table} {split} {method}: {told}, {cell.get('seconds', 0):.1f} s", flush=True)
 
 
+def run_ablation(arguments: argparse.Namespace) -> None:
+    limits = {"max_train": arguments.max_train, "max_test": arguments.max_test}
+    tables = {table.name: table for table in all_tables(arguments.tables)}
+    for split in splits_of(arguments.splits):
+        for name in chosen(tables, arguments.only, "--only"):
+            file = arguments.out / "ablation" / name / f"{split}.json"
+            if is_done(file, limits, retry=False):
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                cell = run_ablation_cell(*tables[name].divided(split, **limits), split)
+            write(file, {"table": name, "split": split, "settings": limits, **cell, "provenance": provenance()})
+            print(f"{name} {split} ablation: {cell['seconds']:.1f} s", flush=True)
+
+
 def all_tables(file: Path | None) -> Iterator[Table]:
     yield from own_tables()
     if file is not None:
@@ -253,7 +273,7 @@ def chosen(known: dict[str, Any], names: str | None, option: str) -> list[str]:
 def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder of the JSON files; the report is beside it")
-    parser.add_argument("--part", choices=("tables", "networks", "cost"), default="tables")
+    parser.add_argument("--part", choices=("tables", "ablation", "networks", "cost"), default="tables")
     parser.add_argument("--report-only", action="store_true", help="compute nothing; write the report")
     parser.add_argument("--tables", type=Path, help="npz file with further tables")
     parser.add_argument("--root", type=Path, help="networks: folder of the image data sets")
@@ -265,6 +285,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--ours-seconds", type=float, default=60.0, help="time limit of each fit of ours-trees")
     parser.add_argument("--retry-failed", action="store_true", help="run cells again that failed")
     parser.add_argument("--leave-out-largest", action="store_true", help="cost: no growth to 100,000 rows")
+    parser.add_argument("--figure", type=Path, help="draw the errors by table into this file, too")
     parser.add_argument("--repeats", type=int, default=3, help="cost: runs of each comparison")
     parser.add_argument(
         "--undecided", "--held-out-tables", help="what no decision looked at: NAME, NAME:SPLIT, *:SPLIT"
@@ -275,6 +296,8 @@ def main(words: list[str] | None = None) -> None:
     if not arguments.report_only:
         if arguments.part == "cost":
             run_cost(arguments.out / "cost", arguments.repeats, arguments.leave_out_largest, write, provenance)
+        elif arguments.part == "ablation":
+            run_ablation(arguments)
         elif arguments.part == "networks":
             problems = chosen({name: name for name in PROBLEMS}, arguments.only, "--only")
             names = chosen({name: name for name in NETWORK_METHODS}, arguments.methods, "--methods")
@@ -285,6 +308,9 @@ def main(words: list[str] | None = None) -> None:
     file = arguments.out.with_suffix(".md")
     file.write_text(report(arguments.out))
     print(file)
+    if arguments.figure is not None:
+        draw_figure(arguments.out, arguments.figure)
+        print(arguments.figure)
 
 
 if __name__ == "__main__":

@@ -135,6 +135,8 @@ def report(folder: Path) -> str:
     lines = ["# Quality: worst-class errors side by side", ""]
     if cells:
         lines += tables_part(cells, patterns, folder.name)
+    if ablation := read_json(folder.glob("ablation/*/*.json")):
+        lines += ablation_part(ablation)
     if networks := read_json(folder.glob("networks/*/*.json")):
         lines += networks_part(networks)
     if cost := read_json(folder.glob("cost/*.json")):
@@ -329,6 +331,25 @@ def problems(cells: list[Cell]) -> list[str]:
         return ["## Failures", "", "None.", ""]
     rows = [[*key[:3], str(count), key[3].replace("|", "\\|")] for key, count in sorted(found.items())]
     return ["## Failures", "", *markdown(["what", "table", "method", "splits", "message"], rows), ""]
+
+
+def ablation_part(records: list[dict[str, Any]]) -> list[str]:
+    """Show the mean of each variant, and its difference to the default over tables."""
+    tables = sorted({record["table"] for record in records})
+
+    def by_table(variant: str) -> np.ndarray:
+        return np.array([np.mean([r["errors"][variant] for r in records if r["table"] == name]) for name in tables])
+
+    variants = list(records[0]["errors"])
+    default, rows = by_table(variants[0]), []
+    for variant in variants:
+        change = by_table(variant) - default
+        better, worse = int((change < -0.001).sum()), int((change > 0.001).sum())
+        shown = ["", "", ""] if variant == variants[0] else [with_error(change), str(better), str(worse)]
+        rows.append([variant, percent(float(by_table(variant).mean())), *shown])
+    about = f"{len(tables)} tables, {len(records)} tables and splits. Differences: mean over tables and standard error."
+    head = ["variant", "mean worst class", "minus the default", "tables lower", "tables higher"]
+    return ["## Ablation", "", about, "", *markdown(head, rows), "", f"Commits {commits_of(records)}.", ""]
 
 
 def networks_part(records: list[dict[str, Any]]) -> list[str]:

@@ -233,7 +233,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             few = task.small(PROBE_SHARE, LEAST_PROBE, seeds.seed(3))
             times = len(task.splits[0][0]) / len(few.splits[0][0])
             schedule.fit_into_limit(
-                lambda name: times * _train_member(name, portfolio[name], few, None).seconds,
+                lambda name: times * train_member(name, portfolio[name], few, None).seconds,
                 keep_folds=is_given or self.cv != "auto",
             )
         return schedule
@@ -247,7 +247,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
                 continue
             try:
                 estimator = with_seed(portfolio[name], seeds.seed(1, number))
-                candidate = _train_member(name, estimator, task, self.n_jobs)
+                candidate = train_member(name, estimator, task, self.n_jobs)
                 candidates.append(candidate)
                 schedule.took(name, candidate.seconds)
             except Exception as error:  # a classifier of the user can fail in any way
@@ -373,7 +373,7 @@ class HeldOutTask:
         return replace(self, splits=[(drawn, held[:n_rows])])
 
 
-def _train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | None) -> Candidate:
+def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | None) -> Candidate:
     """Train one clone per split; collect its probabilities of the held-out rows."""
     started = time.perf_counter()
     parts = Parallel(n_jobs=n_jobs)(delayed(_train_split)(clone(estimator), task, split) for split in task.splits)

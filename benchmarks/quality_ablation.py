@@ -1,0 +1,94 @@
+"""The ablation of the scoreboard: `WorstClassClassifier` with one ingredient changed, on the same trained members.
+
+The members of a table and split are trained once; the variants differ only in how their probabilities are used.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from worstclass import class_report
+from worstclass._typing import FloatArray, IntArray
+from worstclass.data.encoding import TableEncoder
+from worstclass.data.labels import training_labels
+from worstclass.ensembles import combination
+from worstclass.ensembles.combination import Combination, choose_members, combine, log_scores
+from worstclass.ensembles.portfolio import portfolio_for
+from worstclass.ensembles.worst_class import MAX_MEMBERS, HeldOutTask, class_probabilities, train_member
+from worstclass.learners.sklearn_learner import with_seed
+from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, smoothed_offsets
+
+Parts = Sequence[FloatArray]
+
+
+def _error_by(error_of: Callable[..., tuple[FloatArray, float]]) -> Callable[[Parts, IntArray], Combination]:
+    """Return the default with members chosen by another error."""
+
+    def chosen(parts: Parts, target: IntArray) -> Combination:
+        usual, combination.worst_error_of = combination.worst_error_of, error_of
+        try:
+            return combine(parts, target, None, MAX_MEMBERS)
+        finally:
+            combination.worst_error_of = usual
+
+    return chosen
+
+
+def _smoothed(p: FloatArray, target: IntArray, quota: Any, start: Any) -> tuple[FloatArray, float]:
+    return smoothed_offsets(log_scores(p), target, quota, start)
+
+
+def _counted(p: FloatArray, target: IntArray, quota: Any, start: Any) -> tuple[FloatArray, float]:
+    offsets = find_offsets(log_scores(p), target)
+    return offsets, OffsetProblem(log_scores(p), target).merit(offsets).worst
+
+
+def _weighted(weights: FloatArray, parts: Parts, target: IntArray) -> Combination:
+    scores = Combination(weights, np.zeros(parts[0].shape[1])).scores(parts)
+    return Combination(weights, find_offsets(scores, target))
+
+
+def _without_offsets(parts: Parts, target: IntArray) -> Combination:
+    return Combination(choose_members(parts, target, None, MAX_MEMBERS), np.zeros(parts[0].shape[1]))
+
+
+#: variant -> how members and offsets are chosen on the held-out probabilities
+VARIANTS: dict[str, Callable[[Parts, IntArray], Combination]] = {
+    "the default": lambda parts, target: combine(parts, target, None, MAX_MEMBERS),
+    "no offsets": _without_offsets,
+    "the best member alone": lambda parts, target: combine(parts, target, None, 1),
+    "the mean of all members": lambda parts, target: _weighted(np.full(len(parts), 1 / len(parts)), parts, target),
+    "up to 20 members": lambda parts, target: combine(parts, target, None, 20),
+    "chosen by the smoothed error alone": _error_by(_smoothed),
+    "chosen by the counted error alone": _error_by(_counted),
+}
+
+
+def run_ablation_cell(X: Any, y: Any, X_test: Any, y_test: Any, seed: int) -> dict[str, Any]:
+    """Return the worst-class test error of every variant, and of the default answered by one fold or a refit."""
+    encoder = TableEncoder().fit(X)
+    rows, new, labels = encoder.transform(X), encoder.transform(X_test), training_labels(X, y)
+    K, started = labels.n_classes, time.process_time()
+    with threadpool_limits(1):
+        task = HeldOutTask.of(rows, labels, None, 5, seed)
+        portfolio = {name: with_seed(model, seed) for name, model in portfolio_for("auto", rows, len(rows)).items()}
+        members = [train_member(name, model, task, None) for name, model in portfolio.items()]
+        held_out = [member.probability for member in members]
+        answers = [[class_probabilities(model, new, K) for model in member.models] for member in members]
+        refitted = [class_probabilities(model.fit(rows, labels.index), new, K) for model in portfolio.values()]
+        found = {name: choose(held_out, task.target) for name, choose in VARIANTS.items()}
+
+    def worst(choice: Combination, parts: Parts) -> float:
+        return class_report(y_test, labels.classes[choice.scores(parts).argmax(axis=1)]).worst_error
+
+    bagged = [np.mean(parts, axis=0) for parts in answers]
+    default = found["the default"]
+    errors = {name: worst(choice, bagged) for name, choice in found.items()}
+    errors["one fold's models answer"] = worst(default, [parts[0] for parts in answers])
+    errors["members refitted on all rows"] = worst(default, refitted)
+    return {"errors": errors, "seconds": time.process_time() - started}
