@@ -75,3 +75,13 @@ def test_the_library_never_prints_exits_or_unpickles(file):
             assert not forbidden & set(names), f"{file}:{node.lineno}"
             stores = {"load", "dump"} & {alias.name for alias in node.names}
             assert "joblib" not in names or not stores, f"{file}:{node.lineno}"  # joblib runs fits, and stores nothing
+
+
+def test_the_names_that_users_rely_on_are_exported():
+    promised = (
+        "WorstClassClassifier WorstClassBooster WorstClassOffsets AbstainingClassifier TorchLearner SklearnLearner "
+    )
+    promised += "build_method list_methods load_dataset make_splits class_report worst_class_error worst_class_scorer "
+    promised += "certify select_theta save_model load_model PortfolioRecord"
+    assert set(promised.split()) <= set(worstclass.__all__)
+    assert worstclass.WorstClassClassifier().get_params()["theta"] is None

@@ -413,8 +413,8 @@ def test_a_method_that_fails_is_reported_and_the_others_go_on(tmp_path):
     build = ComparisonPlan.build
 
     class Broken(ComparisonPlan):
-        def build(self, cell):
-            model = build(self, cell)
+        def build(self, cell, splits=None):
+            model = build(self, cell, splits)
             return model.set_params(learner__module=nothing) if cell.method != "logistic" else model
 
     broken = Broken(**{name: getattr(rules, name) for name in rules.__dataclass_fields__})
