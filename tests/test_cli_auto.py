@@ -22,7 +22,7 @@ from worstclass.learners.torch_learner import TorchLearner
 from worstclass.metrics import ClassReport
 
 KINDS = ["benign", "malignant", "unclear"]
-MEMBERS = ["logistic", "kernel", "extra-trees", "boosted-trees", "forest"]
+MEMBERS = ["logistic", "smooth-kernel", "sharp-kernel", "extra-trees", "boosted-trees"]
 
 
 def patients(n, seed):
@@ -150,7 +150,7 @@ def test_validation_rows_that_are_asked_for_are_the_held_out_rows(place, command
 
 
 def test_the_time_limit_takes_fewer_folds_and_members_and_says_so(place, command):
-    code, shown = command(*TRAIN, "--max-seconds", "0.3", "--out", "hasty")
+    code, shown = command(*TRAIN, "--max-seconds", "0.01", "--out", "hasty")
     assert code == 0
     result = RunResult.read(place / "hasty" / "results")
     found = result.portfolio
@@ -158,11 +158,11 @@ def test_the_time_limit_takes_fewer_folds_and_members_and_says_so(place, command
     assert 1 <= len(found.members) < 5
     assert any("was left out: " in note for note in found.notes)
     assert "one held-out part instead of 5 folds, to stay within the time limit" in found.notes
-    assert "warning: --max-seconds 0.3: " in shown
+    assert "warning: --max-seconds 0.01: " in shown
     for note in found.notes:
         assert note in shown
         assert note in (place / "hasty" / "results" / "report.md").read_text()
-    assert result.settings["max_seconds"] == 0.3
+    assert result.settings["max_seconds"] == 0.01
     assert result.seconds < 5
 
 
@@ -214,13 +214,16 @@ def test_named_data_with_a_network_of_the_paper(place, command):
     assert load_model(place / "named").classes_.tolist() == ["setosa", "versicolor", "virginica"]
 
 
-def test_an_interrupted_fit_writes_nothing(place, command, monkeypatch):
+def test_an_interrupted_fit_keeps_the_finished_members(place, command, monkeypatch):
     def interrupt(self, estimator, info):
-        raise KeyboardInterrupt
+        if info.done == 2:
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(FitProgress, "on_step_end", interrupt)
-    assert command(*TRAIN, "--out", "interrupted")[0] not in (0, 1)
-    assert not (place / "interrupted" / "model.json").exists()
+    code, shown = command(*TRAIN, "--out", "interrupted")
+    assert code == 1
+    assert "interrupted: the 2 finished members are kept" in shown
+    assert len(load_model(place / "interrupted").portfolio_) == 2
 
 
 # every other command on the saved model
@@ -258,8 +261,7 @@ def test_predict_new_rows_with_gaps_and_unknown_words_in_chunks(place, command, 
     model = load_model(place / "model")
     table = new.drop(columns="id").astype({"ward": "category"})
     assert answers["answer"].tolist() == model.predict(table).tolist()
-    # the kernel classifier computes in float32, and its rounding depends on the number of rows
-    np.testing.assert_allclose(answers[[f"p_{name}" for name in KINDS]], model.predict_proba(table), atol=1e-3)
+    np.testing.assert_allclose(answers[[f"p_{name}" for name in KINDS]], model.predict_proba(table), atol=1e-8)
     assert answers["id"].tolist() == new["id"].tolist()
 
 

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from worstclass import (
     AbstainingClassifier,
+    NetworkClassifier,
     TorchLearner,
     WorstClassBooster,
     WorstClassClassifier,
@@ -52,6 +53,13 @@ class Failing(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         raise AssertionError
+
+
+class Interrupted(Failing):
+    """The user presses Ctrl-C while it is trained."""
+
+    def fit(self, X, y):
+        raise KeyboardInterrupt
 
 
 class Slow(LogisticRegression):
@@ -214,7 +222,7 @@ class TestLearners:
             [booster, network, ("bayes", GaussianNB()), GaussianNB(), GaussianNB()], cv=2, random_state=0
         ).fit(X, y)
         names = [record.name for record in model.portfolio_]
-        assert names == ["worstclassbooster", "networkclassifier", "bayes", "gaussiannb-1", "gaussiannb-2"]
+        assert names == ["worstclassbooster", "mlp", "bayes", "gaussiannb-1", "gaussiannb-2"]
         assert class_report(y, model.predict(X)).worst_error < 0.1
 
     @pytest.mark.parametrize(
@@ -304,6 +312,23 @@ class TestTime:
         plan.took("a", 5.0)  # fifty times what was estimated
         assert not plan.affords("b")
         assert plan.notes == ["b was left out: no time was left"]
+
+    def test_a_network_gets_its_share_of_the_time(self):
+        X, y = load_iris(return_X_y=True)
+        learner = TorchLearner("mlp", module_options={"hidden": (8,)}, batch_size=8)
+        model = WorstClassClassifier([NetworkClassifier(learner, max_epochs=10**6)], cv=2, time_limit=2, random_state=0)
+        model.fit(X, y)
+        assert [network.max_seconds for network in model.estimators_] == [0.8, 0.8]
+        assert all(network.n_epochs_ < 10**6 for network in model.estimators_)
+
+    def test_an_interrupt_keeps_the_finished_members(self, blobs):
+        model = WorstClassClassifier([FAST[1], Interrupted()], random_state=0)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(blobs[0], blobs[2])
+        assert [record.name for record in model.portfolio_] == ["decisiontreeclassifier"]
+        assert len(model.predict(blobs[1])) == len(blobs[1])
+        with pytest.raises(KeyboardInterrupt):
+            WorstClassClassifier([Interrupted()]).fit(blobs[0], blobs[2])
 
     def test_progress_is_told(self, blobs):
         steps = []

@@ -92,10 +92,15 @@ def fit(
     for figure in figures:
         save_figure(class_weight_figure(history, model.classes_.tolist()), place / figure)
     if interrupted:
-        warn(f"interrupted: the {len(model.estimators_)} finished rounds are kept")
+        warn(f"interrupted: the {_finished(model)} are kept")
     say(text_report(result))
     say(f"model:  {out}\nreport: {place / 'report.md'}")
     return 0 if result.floors_met is not False and not interrupted else 1
+
+
+def _finished(model: Any) -> str:
+    records = getattr(model, "portfolio_", None)
+    return f"{len(model.estimators_)} finished rounds" if records is None else f"{len(records)} finished members"
 
 
 def _train(model: Any, splits: Splits, quiet: bool) -> bool:

@@ -51,7 +51,7 @@ def portfolio_for(learners: Any, X: Any, n_rows: int) -> Portfolio:
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
     pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in given]
     classifiers = [as_classifier(learner, n_rows) for _, learner in pairs]
-    names = [name or type(model).__name__.lower() for (name, _), model in zip(pairs, classifiers, strict=True)]
+    names = [name or _name(learner) for name, learner in pairs]
     return dict(zip(_distinct(names), classifiers, strict=True))
 
 
@@ -106,6 +106,13 @@ def _for_sparse() -> Portfolio:
         "extra-trees": ExtraTreesClassifier(100, **balanced),
         "forest": RandomForestClassifier(100, **balanced),
     }
+
+
+def _name(learner: Any) -> str:
+    network = getattr(
+        getattr(learner, "learner", learner), "module", None
+    )  # of a TorchLearner, or a classifier with one
+    return network if isinstance(network, str) else type(learner).__name__.lower()
 
 
 def _distinct(names: list[str]) -> list[str]:

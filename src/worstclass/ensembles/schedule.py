@@ -33,6 +33,7 @@ class Schedule:
         self._spent: dict[str, float] = {}
         self.notes: list[str] = []
         self.failures: list[str] = []
+        self.interrupted = False
 
     @property
     def seconds(self) -> float:

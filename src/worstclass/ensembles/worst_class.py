@@ -27,7 +27,7 @@ from worstclass.data.seen_rows import SeenRows
 from worstclass.data.splits import columns_in_order, take_rows
 from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts, log_scores, stratified_folds
 from worstclass.ensembles.portfolio import OWNER, Portfolio, portfolio_for
-from worstclass.ensembles.schedule import Schedule, default_folds
+from worstclass.ensembles.schedule import PLANNED, Schedule, default_folds
 from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.learners.sklearn_learner import with_seed
@@ -153,6 +153,9 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
         """Train the portfolio, choose members and offsets on held-out rows, and estimate the error of each class.
 
+        If the user interrupts it (Ctrl-C), the members that are finished are combined before ``KeyboardInterrupt`` is
+        raised, so that the estimator is fitted.
+
         Parameters
         ----------
         X : rows: an array, data frame, sparse matrix, images or tensor.
@@ -176,6 +179,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         self.n_folds_, self.notes_ = schedule.folds, tuple(schedule.notes)
         self.seen_rows_ = SeenRows.of(X, X if held_out is None else X_val)
         self._warn(schedule)
+        if schedule.interrupted:
+            raise KeyboardInterrupt
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -232,32 +237,40 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             task = HeldOutTask.of(rows, labels, None, schedule.folds, seeds.seed(0))
             few = task.small(PROBE_SHARE, LEAST_PROBE, seeds.seed(3))
             times = len(task.splits[0][0]) / len(few.splits[0][0])
-            schedule.fit_into_limit(
-                lambda name: times * train_member(name, portfolio[name], few, None).seconds,
-                keep_folds=is_given or self.cv != "auto",
-            )
+            share = PLANNED * self.time_limit / (len(portfolio) * schedule.folds)
+
+            def cost(name: str) -> float:
+                if not ends_in_time(portfolio[name], share):
+                    return times * train_member(name, portfolio[name], few, None).seconds
+                return share
+
+            schedule.fit_into_limit(cost, keep_folds=is_given or self.cv != "auto")
         return schedule
 
     def _train(self, portfolio: Portfolio, task: HeldOutTask, schedule: Schedule, seeds: SeedTree) -> list[Candidate]:
         """Train every member that there is time for; one that fails is left out, unless all fail."""
         candidates: list[Candidate] = []
-        failed: Exception | None = None
-        for number, name in enumerate(list(schedule.members)):
-            if not schedule.affords(name):
-                continue
-            try:
+        errors: list[Exception] = []
+        try:
+            for number, name in enumerate(list(schedule.members)):
+                if not schedule.affords(name):
+                    continue
                 estimator = with_seed(portfolio[name], seeds.seed(1, number))
-                candidate = train_member(name, estimator, task, self.n_jobs)
-                candidates.append(candidate)
-                schedule.took(name, candidate.seconds)
-            except Exception as error:  # a classifier of the user can fail in any way
-                failed = failed or error
-                schedule.failed(name, error)
-            step = StepInfo(name, len(candidates), len(schedule.members), schedule.seconds, schedule.seconds_left())
-            for callback in self.callbacks or ():
-                callback.on_step_end(self, step)
-        if failed is not None and not candidates:
-            raise failed
+                try:
+                    candidates.append(train_member(name, estimator, task, self.n_jobs))
+                    schedule.took(name, candidates[-1].seconds)
+                except Exception as error:  # a classifier of the user can fail in any way
+                    errors.append(error)
+                    schedule.failed(name, error)
+                step = StepInfo(name, len(candidates), len(schedule.members), schedule.seconds, schedule.seconds_left())
+                for callback in self.callbacks or ():
+                    callback.on_step_end(self, step)
+        except KeyboardInterrupt:
+            if not candidates:
+                raise
+            schedule.interrupted = True
+        if not candidates:
+            raise errors[0]
         return candidates
 
     def _keep(self, candidates: list[Candidate], combination: Combination, task: HeldOutTask) -> None:
@@ -314,7 +327,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def _rows(self, X: Any) -> Any:
         """Return X as the members get it."""
         if self.encoder_ is not None:
-            return self.encoder_.transform(X)
+            return self.encoder_.transform(X).astype(np.float64)  # float32 answers depend on the rows asked with them
         if hasattr(X, "iloc") or hasattr(X, "detach"):
             return X
         finite = "allow-nan" if get_tags(self).input_tags.allow_nan else True
@@ -371,6 +384,15 @@ class HeldOutTask:
         n_rows = min(len(train), max(least, round(share * len(train))))
         drawn = np.sort(np.random.default_rng(seed).choice(train, n_rows, replace=False))
         return replace(self, splits=[(drawn, held[:n_rows])])
+
+
+def ends_in_time(estimator: Any, seconds: float) -> bool:
+    """Give a classifier that can end its training by itself, such as a network, its share of the time."""
+    if "max_seconds" not in estimator.get_params(deep=False):
+        return False
+    given = estimator.max_seconds
+    estimator.set_params(max_seconds=seconds if given is None else min(given, seconds))
+    return True
 
 
 def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | None) -> Candidate:

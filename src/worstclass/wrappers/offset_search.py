@@ -202,8 +202,8 @@ def smoothed_offsets(
     >>> target = np.repeat([0, 1], 500)
     >>> scores = np.column_stack([rng.normal(1, 1, 1000), rng.normal(2 * target, 1)])
     >>> offsets, error = smoothed_offsets(scores, target)
-    >>> offsets.round(1).tolist(), round(error, 2)
-    ([-0.0, 0.0], 0.27)
+    >>> bool(np.abs(offsets).max() < 0.1), round(error, 2)
+    (True, 0.27)
     """
     everyone = OffsetProblem(scores - scores.max(axis=1, keepdims=True), target, quota)
     present = np.flatnonzero(everyone.totals > 0)
