@@ -353,6 +353,10 @@ class TestRefusals:
         with pytest.raises(DataError, match="go together"):
             WorstClassClassifier(FAST).fit(blobs[0], blobs[2], X_val=blobs[1])
 
+    def test_validation_rows_that_are_trained_on(self, blobs):
+        with pytest.raises(DataError, match="train"):
+            WorstClassClassifier(FAST).fit(blobs[0], blobs[2], X_val=blobs[0][:100], y_val=blobs[2][:100])
+
     def test_missing_labels(self, blobs):
         with pytest.raises(DataError, match="requires y"):
             WorstClassClassifier(FAST).fit(blobs[0])

@@ -26,6 +26,8 @@ LEAST_PROBABILITY = 1e-6
 LEAST_GAIN = 1e-4
 #: precision of the smoothed errors by which members are chosen, as a share of them
 ROUGH = 1e-4
+#: held-out rows by which members are chosen, at most; offsets are chosen by all
+MOST_ROWS = 20_000
 #: parts into which held-out rows are divided to judge offsets by rows that did not choose them
 JUDGE_FOLDS = 5
 
@@ -62,9 +64,29 @@ def combine(
     """
     n_rows = np.bincount(target, minlength=probabilities[0].shape[1])
     quota = None if floors is None else wanted_rows(floors, n_rows)
-    weights = choose_members(probabilities, target, quota, max_members)
+    few = few_rows(target)
+    few_quota = None if floors is None else wanted_rows(floors, np.bincount(target[few], minlength=len(n_rows)))
+    weights = choose_members([p[few] for p in probabilities], target[few], few_quota, max_members)
     scores = Combination(weights, np.zeros(len(n_rows))).scores(probabilities)
     return Combination(weights, find_offsets(scores, target, quota))
+
+
+def few_rows(target: IntArray) -> IntArray:
+    """Return the numbers of rows that choose members: all, or of large classes evenly spaced ones.
+
+    Examples
+    --------
+    >>> few = few_rows(np.repeat([0, 1], [50_000, 10]))
+    >>> len(few), few[:3].tolist(), few[-10:].tolist() == list(range(50_000, 50_010))
+    (10010, [0, 5, 10], True)
+    """
+    n_rows = np.bincount(target)
+    most = MOST_ROWS // max(int((n_rows > 0).sum()), 1)
+    if len(target) <= MOST_ROWS:
+        return np.arange(len(target))
+    by_class = [np.flatnonzero(target == k) for k in np.flatnonzero(n_rows)]
+    spaced = [own[np.linspace(0, len(own) - 1, min(most, len(own))).astype(np.int64)] for own in by_class]
+    return np.sort(np.concatenate(spaced))
 
 
 def wanted_rows(floors: Floors, totals: IntArray) -> IntArray:

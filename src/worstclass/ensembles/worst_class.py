@@ -23,7 +23,7 @@ from worstclass.boosting.callbacks import Callback, StepInfo
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import Labels, known_labels, training_labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import SeenRows
+from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order, take_rows
 from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts, log_scores, stratified_folds
 from worstclass.ensembles.portfolio import OWNER, Portfolio, portfolio_for
@@ -167,7 +167,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         floors = None if self.theta is None else Floors.from_theta(self.theta, labels.classes, owner=OWNER)
         seeds = SeedTree.from_random_state(self.random_state, owner=OWNER)
         portfolio = portfolio_for(self.learners, rows, len(labels.index))
-        held_out = None if X_val is None and y_val is None else self._validation_rows(X_val, y_val, labels.classes)
+        held_out = None if X_val is None and y_val is None else self._validation_rows(X, X_val, y_val, labels.classes)
         schedule = self._schedule(portfolio, rows, labels, seeds, held_out is not None)
         task = HeldOutTask.of(rows, labels, held_out, schedule.folds, seeds.seed(0))
         candidates = self._train(portfolio, task, schedule, seeds)
@@ -222,10 +222,12 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         _validated(self, X, reset=True)
         return rows, training_labels(X, y)
 
-    def _validation_rows(self, X_val: Any, y_val: Any, classes: npt.NDArray[Any]) -> tuple[Any, Labels]:
+    def _validation_rows(self, X: Any, X_val: Any, y_val: Any, classes: npt.NDArray[Any]) -> tuple[Any, Labels]:
+        """Return the held-out rows as the members get them, and their labels; refuse rows that are trained on."""
         if X_val is None or y_val is None:
             raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
         X_val = columns_in_order(indexable(X_val), getattr(self, "feature_names_in_", None))
+        check_unseen(X_val, SeenRows.of(X), roles=("training",), owner=OWNER, allow_equal_rows=True)
         return self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
 
     def _schedule(self, portfolio: Portfolio, rows: Any, labels: Labels, seeds: SeedTree, is_given: bool) -> Schedule:
