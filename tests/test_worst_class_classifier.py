@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import runpy
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -410,3 +413,13 @@ class TestTheRoad:
 
     def test_cloned(self, fitted):
         assert clone(fitted).get_params()["random_state"] == 0
+
+
+def test_the_example_runs(capsys):
+    example = Path(__file__).parents[1] / "examples" / "default.py"
+    runpy.run_path(str(example), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "PROVEN" in shown.upper()
+    assert "100% equal answers" in shown
+    forest, ours = (float(text) for text in re.findall(r"worst ([\d.]+)%", shown)[0:3:2])
+    assert ours < forest - 20
