@@ -93,7 +93,7 @@ def test_fit_needs_no_theta_and_shows_progress_portfolio_and_estimate(place, com
     for text in (shown, report):
         assert "eld-out estimate (cross-validation)" in text
         assert str(ClassReport.from_dict(found.held_out)) in text
-        assert "ortfolio, held-out errors (5 folds)" in text
+        assert "ortfolio, held-out errors of each member alone, with its best offsets (5 folds)" in text
         for member in found.members:
             assert re.search(rf"^{member.name} +{member.weight:.2f} +{member.worst_error:.1%} ", text, re.MULTILINE)
     assert "- model: WorstClassClassifier, method auto" in report
@@ -384,3 +384,28 @@ def test_the_bar_shows_members_and_the_time_that_the_fit_expects():
     assert re.search(r"1/3 logistic \S+ left 0:01:15", text)
     assert re.search(r"1/2 kernel could not be trained \S+ left 20.0 s", text)
     assert re.search(r"2/2 forest \S+ left 0.0 s", text)
+
+
+def test_evaluate_says_that_rows_were_seen(place, command):
+    code, shown = command("evaluate", "model", "train.csv", "--target", "kind")
+    assert code == 0
+    assert "of these rows trained the model or chose something for it" in shown
+    patients(60, 11).to_csv(place / "fresh.csv", index=False)
+    assert "trained the model" not in command("evaluate", "model", "fresh.csv", "--target", "kind")[1]
+
+
+def test_a_folder_that_is_not_of_a_model_is_refused_before_training(place, command):
+    (place / "precious" / "results").mkdir(parents=True)
+    code, shown = command(*TRAIN, "--out", "precious")
+    assert code == 2
+    assert "--out" in shown
+    assert "members trained" not in shown
+
+
+def test_files_of_a_model_are_as_readable_as_others(place, command):
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    modes = {file.stat().st_mode & 0o777 for file in (place / "model").rglob("*") if file.is_file()}
+    assert modes == {0o666 & ~mask}

@@ -192,3 +192,29 @@ def test_undecided_and_cost_are_reported_from_the_files(tmp_path):
 @pytest.mark.skipif(not (RESULTS / "quality.md").exists(), reason="the scoreboard was not run yet")
 def test_the_kept_report_says_what_the_kept_cells_say():
     assert report(RESULTS / "quality") == (RESULTS / "quality.md").read_text()
+
+
+@pytest.mark.skipif(not (RESULTS / "quality.md").exists(), reason="no results yet")
+def test_the_table_of_the_readme_is_that_of_the_scoreboard():
+    names = {
+        "default (`auto`)": "auto",
+        "stacking": "stacking",
+        "balanced random forest": "balanced-forest",
+        "logistic": "logistic",
+        "XGBoost": "xgboost",
+        "random forest": "forest",
+        "histogram": "hist-gradient-boosting",
+        "LightGBM": "lightgbm",
+    }
+    readme = (RESULTS.parents[1] / "README.md").read_text().split("| mean rank of 11 |")[1].split("\n\n")[0]
+    first = (RESULTS / "quality.md").read_text().split("## Methods: all tables and splits")[1].split("##")[0]
+    shown = {
+        cells[1]: cells
+        for cells in ([cell.strip() for cell in line.split("|")] for line in first.splitlines())
+        if len(cells) > 8
+    }
+    rows = [[cell.strip(" *") for cell in line.split("|")[1:5]] for line in readme.splitlines()[2:]]
+    assert len(rows) == len(names)
+    for text, worst, rank, plain in rows:
+        method = next(name for part, name in names.items() if part in text)
+        assert [worst, rank, plain] == [shown[method][2], shown[method][3], shown[method][7]]

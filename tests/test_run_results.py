@@ -158,7 +158,7 @@ def test_what_a_portfolio_found_is_kept_and_reported(tmp_path):
     for text in (text_report(result), markdown_report(result)):
         assert "eld-out estimate (cross-validation)\n" in text
         assert str(model.cv_report_) in text
-        assert "ortfolio, held-out errors (3 folds)\n" in text
+        assert "ortfolio, held-out errors of each member alone, with its best offsets (3 folds)\n" in text
         for record in model.portfolio_:
             errors = f"{record.worst_error:.1%} +{record.plain_error:.1%} +{record.seconds:.1f}"
             assert re.search(rf"^{record.name} +{record.weight:.2f} +{errors}$", text, re.MULTILINE)
@@ -192,7 +192,7 @@ def test_one_held_out_part_is_called_so_and_notes_are_listed():
     model.notes_ = ("tree was left out: no time was left",)
     text = text_report(result_of(model))
     assert "held-out estimate (one held-out part)" in text
-    assert "portfolio, held-out errors (one held-out part)" in text
+    assert "portfolio, held-out errors of each member alone, with its best offsets (one held-out part)" in text
     assert text.endswith("notes\ntree was left out: no time was left")
 
 

@@ -360,6 +360,10 @@ class TestRefusals:
         with pytest.raises(DataError, match="train"):
             WorstClassClassifier(FAST).fit(blobs[0], blobs[2], X_val=blobs[0][:100], y_val=blobs[2][:100])
 
+    def test_one_row_of_each_class(self):
+        with pytest.raises(DataError, match="a class with two rows"):
+            WorstClassClassifier(FAST).fit(np.eye(3), ["a", "b", "c"])
+
     def test_missing_labels(self, blobs):
         with pytest.raises(DataError, match="requires y"):
             WorstClassClassifier(FAST).fit(blobs[0])

@@ -45,7 +45,8 @@ def fit(
     for new rows by cross-validation. With --theta every class is to meet its accuracy floor first. The paper's booster
     is --method ours, or ours-trees for tables; it needs --theta.
 
-    Exit code 0: done, and floors are met. 1: done, but a floor is missed, or training was interrupted. 2: bad input.
+    Exit code 0: done, and floors are met: on held-out rows by the default, on training rows by ours and ours-trees.
+    1: done, but a floor is missed, or training was interrupted. 2: bad input.
 
     Example: worstclass fit train.csv --target diagnosis --out model
     """
@@ -55,6 +56,7 @@ def fit(
     from worstclass.methods import find_method, parse_options
     from worstclass.report.figures import class_weight_figure, save_figure
     from worstclass.report.summary import markdown_report, text_report
+    from worstclass.storage.folder import require_own
 
     opened = Data.open(data)
     splits = opened.splits(seed)
@@ -67,7 +69,8 @@ def fit(
     limits = {"max_epochs": max_epochs, "max_seconds": max_seconds}
     more: dict[str, Any] = {"select_on": select_on, "folds": folds_on(splits, own.get("cv")), "random_state": seed}
     model = build_estimator(name, opened, splits.train.X, booster, theta=floors, **limits, **more, **own)
-    out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
+    require_own(out, "--out", "the command")  # before hours of training, not after
+    out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     interrupted = _train(model, splits, quiet)
     seconds = time.perf_counter() - started

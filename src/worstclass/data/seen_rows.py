@@ -186,6 +186,22 @@ def check_unseen(
     return found if seen.complete else unknown
 
 
+def n_seen(X: Any, seen: SeenRows | None) -> int:
+    """Return how many rows equal rows that a model has seen, if that is more than chance can explain; otherwise 0.
+
+    Examples
+    --------
+    >>> rows = np.arange(40.0).reshape(20, 2)
+    >>> n_seen(rows, SeenRows.of(rows[:15])), n_seen(rows[15:], SeenRows.of(rows[:15]))
+    (15, 0)
+    """
+    hashes = None if seen is None else row_hashes(X)
+    if hashes is None or seen is None:
+        return 0
+    n_equal, _, verdict = judge_equal_rows(hashes, seen.rows_of(ROLES))
+    return n_equal if verdict == REUSED else 0
+
+
 def _joined(*parts: Hashes | None) -> Hashes | None:
     """Join fingerprints. A part that a longer one contains is the same rows, in another role or record."""
     known = sorted((part for part in parts if part is not None), key=len, reverse=True)

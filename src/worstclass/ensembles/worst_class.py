@@ -242,9 +242,11 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             share = PLANNED * self.time_limit / (len(portfolio) * schedule.folds)
 
             def cost(name: str) -> float:
-                if not ends_in_time(portfolio[name], share):
+                if ends_in_time(portfolio[name], share):
+                    return share
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # such as a remark that these are few rows
                     return times * train_member(name, portfolio[name], few, None).seconds
-                return share
 
             schedule.fit_into_limit(cost, keep_folds=is_given or self.cv != "auto")
         return schedule
@@ -370,6 +372,11 @@ class HeldOutTask:
         if held_out is not None:
             everything = np.arange(len(y)), np.arange(len(held_out[1].index))
             return cls(labels.classes, X, y, held_out[0], held_out[1].index, [everything])
+        if labels.totals.max() < 2:
+            raise DataError(
+                "y must have a class with two rows or more: one to train on and one to be held out. Got "
+                f"{len(y)} rows of {labels.n_classes} classes. Collect more rows, or pass X_val and y_val."
+            )
         found = stratified_folds(y, N_PARTS if n_folds == 1 else n_folds, seed)
         # a classifier cannot be judged on a class that it was never shown
         splits = [(train, held[np.isin(y[held], y[train])]) for train, held in found[:n_folds]]

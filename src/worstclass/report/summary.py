@@ -119,7 +119,9 @@ def _portfolio(found: PortfolioResult) -> dict[str, str]:
         for m in found.members
     ]
     where = "one held-out part" if one else f"{found.n_folds} folds"
-    texts[f"portfolio, held-out errors ({where})"] = "\n".join(text_table(head, rows))
+    texts[f"portfolio, held-out errors of each member alone, with its best offsets ({where})"] = "\n".join(
+        text_table(head, rows)
+    )
     return {**texts, "notes": "\n".join(found.notes)} if found.notes else texts
 
 

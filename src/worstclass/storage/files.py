@@ -66,7 +66,7 @@ def write_tensors(values: dict[str, Any], file: Path, library: str = "torch") ->
     """Write tensors, or arrays of numpy, by name; the bytes depend on names and values alone."""
     file.parent.mkdir(exist_ok=True)
     plain = {name: value.contiguous() for name, value in values.items()} if library == "torch" else values
-    importlib.import_module(f"safetensors.{library}").save_file(plain, file)
+    file.write_bytes(importlib.import_module(f"safetensors.{library}").save(plain))  # save_file makes it private
 
 
 def read_tensors(file: Path, library: str = "torch") -> dict[str, Any]:

@@ -79,7 +79,7 @@ def save_model(model: Any, path: str | Path) -> Path:
     True
     """
     folder = Path(path)
-    _require_own(folder)
+    require_own(folder)
     is_new, staging = not folder.exists(), folder / STAGING
     shutil.rmtree(staging, ignore_errors=True)
     try:
@@ -191,7 +191,7 @@ def _require_fitted(model: Any) -> None:
         raise ParameterError("model", "save_model", allowed=allowed, got=model) from None
 
 
-def _require_own(folder: Path) -> None:
+def require_own(folder: Path, parameter: str = "path", owner: str = "save_model") -> None:
     """Refuse a folder whose files would be taken for those of a model, and removed, though there is no model."""
     card = folder / CARD
     ours = card.is_file() and FORMAT in card.read_text(encoding="utf-8", errors="replace")
@@ -199,7 +199,7 @@ def _require_own(folder: Path) -> None:
     if taken and not ours and not (folder / STAGING).exists():
         hint = f"{taken} would be replaced, and there is no model of worstclass beside them."
         allowed = "a new folder, or the folder of a model"
-        raise ParameterError("path", "save_model", allowed=allowed, got=str(folder), hint=hint)
+        raise ParameterError(parameter, owner, allowed=allowed, got=str(folder), hint=hint)
 
 
 def _replace(folder: Path, staging: Path) -> None:
