@@ -107,7 +107,7 @@ def test_evaluate_and_certify(place, command):
     for file in ("last.csv", "turned.csv"):
         code, shown = command("evaluate", "gate", file, "--target", "kind", "--json")
         report = class_report(y, model.predict(X), theta=0.3).to_dict()  # the floor that the booster was given
-        assert (code, json.loads(shown)) == (0, {**report, "rows": 250, "available": 250})
+        assert (code, json.loads(shown)) == (0, {**report, "rows": 250, "available": 250, "seen_rows": 0})
     plain = class_report(y, load_model(place / "model").predict(X))
     assert report["worst_error"] < plain.worst_error  # on rows that nobody has seen
 

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 #: parameters of the library whose option has another name
-RENAMED = {"n_rounds": "rounds", "n_jobs": "jobs", "random_state": "seed", "module": "network", "folder": "out"}
+RENAMED = {
+    "n_rounds": "rounds",
+    "n_jobs": "jobs",
+    "random_state": "seed",
+    "module": "network",
+    "folder": "out",
+    "path": "out",
+    "test": "test_share",
+    "val": "val_share",
+}
 #: parameters of the library that an option of the same name stands for, wherever a message names one as code
 NAMED = ("skip_corrupt", "image_size", "val_share", "max_epochs_per_round", "theta", "way", "on_bad")
 
