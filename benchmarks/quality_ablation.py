@@ -18,8 +18,9 @@ from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import training_labels
 from worstclass.ensembles import combination
 from worstclass.ensembles.combination import Combination, choose_members, combine, log_scores
+from worstclass.ensembles.members import HeldOutTask, class_probabilities, train_member
 from worstclass.ensembles.portfolio import portfolio_for
-from worstclass.ensembles.worst_class import MAX_MEMBERS, HeldOutTask, class_probabilities, train_member
+from worstclass.ensembles.worst_class import MAX_MEMBERS
 from worstclass.learners.sklearn_learner import with_seed
 from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, smoothed_offsets
 

@@ -50,13 +50,16 @@ def test_help_imports_nothing_heavy(heavy):
     assert "loaded False" in run("-c", code % heavy)
 
 
-def test_scikit_learn_users_never_load_torch():
-    code = """
+@pytest.mark.parametrize(
+    "model", ["WorstClassBooster(DecisionTreeClassifier(), 0.8, n_rounds=2)", "WorstClassClassifier(cv=2)"]
+)
+def test_scikit_learn_users_never_load_torch(model):
+    code = f"""
 import sys
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
-from worstclass import WorstClassBooster
-WorstClassBooster(DecisionTreeClassifier(), 0.8, n_rounds=2).fit(*load_iris(return_X_y=True))
+from worstclass import WorstClassBooster, WorstClassClassifier
+{model}.fit(*load_iris(return_X_y=True))
 print("torch" in sys.modules)
 """
     assert "False" in run("-W", "ignore", "-c", code)

@@ -19,6 +19,7 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, count_correct
 from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, smoothed_offsets
+from worstclass.wrappers.scores import log_probabilities
 
 #: smaller probabilities are replaced by this one: a forest's 0 is an estimate from a few hundred trees
 LEAST_PROBABILITY = 1e-6
@@ -34,7 +35,7 @@ JUDGE_FOLDS = 5
 
 def log_scores(probability: FloatArray) -> FloatArray:
     """Return the logarithms of probabilities, to which offsets are added."""
-    return np.asarray(np.log(np.maximum(probability, LEAST_PROBABILITY)))
+    return log_probabilities(probability, LEAST_PROBABILITY)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -18,11 +19,9 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
 from worstclass._typing import FloatArray
-from worstclass.ensembles.networks import NetworkClassifier
 from worstclass.exceptions import ParameterError
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
-from worstclass.learners.torch_learner import TorchLearner
 
 OWNER = "WorstClassClassifier"
 ALLOWED = "'auto', or a list of scikit-learn classifiers, TorchLearners and boosters"
@@ -45,6 +44,8 @@ def portfolio_for(learners: Any, X: Any, n_rows: int) -> Portfolio:
     """
     if isinstance(learners, str) and learners == "auto":
         if getattr(X, "ndim", 2) > 2:
+            from worstclass.learners.torch_learner import TorchLearner
+
             return {"network": as_classifier(TorchLearner("cnn-small"), n_rows)}
         return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows)
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
@@ -57,7 +58,10 @@ def portfolio_for(learners: Any, X: Any, n_rows: int) -> Portfolio:
 
 def as_classifier(learner: Any, n_rows: int) -> Any:
     """Return the classifier that a learner stands for; refuse what gives no probabilities."""
-    if isinstance(learner, TorchLearner):
+    torch_learner = sys.modules.get("worstclass.learners.torch_learner")  # here only where a learner of it is
+    if torch_learner is not None and isinstance(learner, torch_learner.TorchLearner):
+        from worstclass.ensembles.networks import NetworkClassifier
+
         steps = math.ceil(n_rows / learner.batch_size)
         return NetworkClassifier(learner, max_epochs=min(max(NETWORK_STEPS // steps, LEAST_EPOCHS), MOST_EPOCHS))
     if isinstance(learner, type | WeakLearner) or not isinstance(learner, BaseEstimator) or not is_classifier(learner):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, get_tags
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from worstclass._checks import check_count, check_positive, suggests_options
@@ -24,8 +22,9 @@ from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import Labels, known_labels, training_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
-from worstclass.data.splits import columns_in_order, take_rows
-from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts, log_scores, stratified_folds
+from worstclass.data.splits import columns_in_order
+from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts, log_scores
+from worstclass.ensembles.members import Candidate, HeldOutTask, class_probabilities, ends_in_time, train_member
 from worstclass.ensembles.portfolio import OWNER, Portfolio, portfolio_for
 from worstclass.ensembles.schedule import PLANNED, Schedule, default_folds
 from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
@@ -34,14 +33,9 @@ from worstclass.learners.sklearn_learner import with_seed
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.randomness import SeedTree
 from worstclass.wrappers.base import indexable
-from worstclass.wrappers.scores import class_scores, resolve_kind
-
-Split = tuple[IntArray, IntArray]
 
 #: members that are added up, at most; one may be taken several times
 MAX_MEMBERS = 6
-#: a single held-out part is one of so many
-N_PARTS = 5
 #: share of the rows on which the cost of a member is estimated, and their least number
 PROBE_SHARE, LEAST_PROBE = 0.1, 200
 
@@ -62,15 +56,6 @@ class PortfolioRecord:
     weight: float
     worst_error: float
     plain_error: float
-    seconds: float
-
-
-class Candidate(NamedTuple):
-    """A trained member: its fitted models, one per fold, and its probabilities of the held-out rows."""
-
-    name: str
-    models: list[Any]
-    probability: FloatArray
     seconds: float
 
 
@@ -352,81 +337,6 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             for weight, model in zip(self.weights_, self.estimators_, strict=True)
         )
         return log_scores(sum(parts, np.zeros((rows.shape[0], K)))) + self.offsets_
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutTask:
-    """Rows to train on and rows to be judged by, as index pairs. The held-out rows may be others (``X_val``)."""
-
-    classes: npt.NDArray[Any]
-    X: Any
-    y: IntArray
-    X_held: Any
-    y_held: IntArray
-    splits: list[Split]
-
-    @classmethod
-    def of(cls, X: Any, labels: Labels, held_out: tuple[Any, Labels] | None, n_folds: int, seed: int) -> HeldOutTask:
-        """Return folds of the rows, or one split whose held-out rows were given."""
-        y = labels.index
-        if held_out is not None:
-            everything = np.arange(len(y)), np.arange(len(held_out[1].index))
-            return cls(labels.classes, X, y, held_out[0], held_out[1].index, [everything])
-        if labels.totals.max() < 2:
-            raise DataError(
-                "y must have a class with two rows or more: one to train on and one to be held out. Got "
-                f"{len(y)} rows of {labels.n_classes} classes. Collect more rows, or pass X_val and y_val."
-            )
-        found = stratified_folds(y, N_PARTS if n_folds == 1 else n_folds, seed)
-        # a classifier cannot be judged on a class that it was never shown
-        splits = [(train, held[np.isin(y[held], y[train])]) for train, held in found[:n_folds]]
-        return cls(labels.classes, X, y, X, y, splits)
-
-    @property
-    def target(self) -> IntArray:
-        """Class indices of the held-out rows, fold after fold."""
-        return np.concatenate([self.y_held[held] for _, held in self.splits])
-
-    def small(self, share: float, least: int, seed: int) -> HeldOutTask:
-        """Return the first split with a share of its training rows, to see what training costs."""
-        train, held = self.splits[0]
-        n_rows = min(len(train), max(least, round(share * len(train))))
-        drawn = np.sort(np.random.default_rng(seed).choice(train, n_rows, replace=False))
-        return replace(self, splits=[(drawn, held[:n_rows])])
-
-
-def ends_in_time(estimator: Any, seconds: float) -> bool:
-    """Give a classifier that can end its training by itself, such as a network, its share of the time."""
-    if "max_seconds" not in estimator.get_params(deep=False):
-        return False
-    given = estimator.max_seconds
-    estimator.set_params(max_seconds=seconds if given is None else min(given, seconds))
-    return True
-
-
-def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | None) -> Candidate:
-    """Train one clone per split; collect its probabilities of the held-out rows."""
-    started = time.perf_counter()
-    parts = Parallel(n_jobs=n_jobs)(delayed(_train_split)(clone(estimator), task, split) for split in task.splits)
-    models = [model for model, _ in parts]
-    return Candidate(name, models, np.concatenate([part for _, part in parts]), time.perf_counter() - started)
-
-
-def _train_split(model: Any, task: HeldOutTask, split: Split) -> tuple[Any, FloatArray]:
-    train, held = split
-    model.fit(take_rows(task.X, train), task.y[train])
-    return model, class_probabilities(model, take_rows(task.X_held, held), len(task.classes))
-
-
-def class_probabilities(model: Any, rows: Any, n_classes: int) -> FloatArray:
-    """Return the probabilities of a model that was trained on class indices, shape (n, K); 0 for a class unknown to it.
-
-    A booster gives the mean of its members' probabilities instead of the shares of its vote.
-    """
-    found = np.zeros((rows.shape[0], n_classes))
-    if rows.shape[0]:
-        found[:, model.classes_] = np.exp(class_scores(model, rows, resolve_kind(model, "auto", "scores", owner=OWNER)))
-    return found
 
 
 def _record(member: Candidate, weight: float, target: IntArray) -> PortfolioRecord:

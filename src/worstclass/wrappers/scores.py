@@ -54,9 +54,9 @@ def resolve_kind(estimator: Any, given: Any, parameter: str, *, owner: str) -> s
     raise ParameterError("estimator", owner, allowed=allowed, got=estimator, hint=hint)
 
 
-def log_probabilities(values: FloatArray) -> FloatArray:
-    """Return the logarithms of probabilities, finite also for those that are 0: scores on which offsets are weights."""
-    return np.log(np.maximum(values, LEAST_PROBABILITY))
+def log_probabilities(values: FloatArray, least: float = LEAST_PROBABILITY) -> FloatArray:
+    """Return logarithms of probabilities, none of them below ``least``: scores on which offsets are class weights."""
+    return np.log(np.maximum(values, least))
 
 
 def class_scores(estimator: Any, X: Any, kind: str) -> FloatArray:
