@@ -329,7 +329,7 @@ def images(place):
     return np.array(["dark", "bright"])[y[48:]]
 
 
-def test_images_by_default(place, command, images):
+def test_images_with_options_of_the_network(place, command, images):
     fit = ["fit", "images.npz", "--max-epochs", "40", "--lr", "0.01", "--set", "cv=2", "--quiet", "--out", "seer"]
     assert command(*fit)[0] == 0
     result = RunResult.read(place / "seer" / "results")
@@ -343,10 +343,11 @@ def test_images_by_default(place, command, images):
     assert command(*fit, "--theta", "0.2")[0] == 0
 
 
-def test_images_with_the_method_auto_which_takes_no_network(place, command, images):
-    assert command("fit", "images.npz", "--method", "auto", "--set", "cv=1", "--quiet", "--out", "eye")[0] == 0
+def test_images_by_default(place, command, images):
+    assert command("fit", "images.npz", "--set", "cv=1", "--quiet", "--out", "eye")[0] == 0
     result = RunResult.read(place / "eye" / "results")
-    assert (result.method, [member.name for member in result.portfolio.members]) == ("auto", ["network"])
+    names = [member.name for member in result.portfolio.members]
+    assert (result.method, names) == ("auto", ["pixel-kernel", "pixel-trees", "network"])
     assert command("predict", "eye", "new.npz", "--out", "seen.csv")[0] == 0
     code, shown = command("fit", "images.npz", "--method", "auto", "--network", "cnn-small", "--out", "eye")
     assert code == 2

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
@@ -177,7 +178,23 @@ class TestRows:
         model = WorstClassClassifier([learner], cv=2, random_state=0).fit(images[:800], y[:800])
         assert model.estimators_[0].max_epochs == 150
         assert class_report(y[800:], model.predict(images[800:])).class_mean_error < 0.2
-        assert list(portfolio_for("auto", images, 300)) == ["network"]
+
+    @pytest.mark.parametrize("kind", ["array", "tensor"])
+    def test_images_by_default(self, kind, tmp_path):
+        X, y = load_digits(return_X_y=True)
+        images = (X.reshape(-1, 1, 8, 8) * 15).astype(np.uint8)
+        few, new = images[:200], images[300:800]
+        model = WorstClassClassifier(cv=2, random_state=0)
+        model.fit(few if kind == "array" else torch.from_numpy(few), y[:200])
+        assert [record.name for record in model.portfolio_] == ["pixel-kernel", "pixel-trees", "network"]
+        assert class_report(y[300:800], model.predict(new)).class_mean_error < 0.2
+        save_model(model, tmp_path / "model")
+        assert (load_model(tmp_path / "model").predict(new) == model.predict(new)).all()
+
+    @pytest.mark.parametrize(("n_classes", "n_iterations"), [(2, 150), (3, 150), (8, 75), (10, 60), (40, 50)])
+    def test_boosted_trees_are_about_as_many_for_any_number_of_classes(self, n_classes, n_iterations):
+        portfolio = portfolio_for("auto", np.zeros((400, 3)), np.full(n_classes, 10))
+        assert portfolio["boosted-trees"][-1].max_iter == n_iterations
 
     def test_lists(self):
         X, y = load_iris(return_X_y=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MethodName = Annotated[
     str | None,
-    typer.Option(help="Method (see: worstclass methods); default: auto, for images and with --network auto-networks."),
+    typer.Option(help="Method (see: worstclass methods); default: auto; with --network: auto-networks."),
 ]
 OwnOptions = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the method (repeatable).")
@@ -60,7 +60,7 @@ def fit(
 
     opened = Data.open(data)
     splits = opened.splits(seed)
-    name = method or default_method(opened, splits.train.X, booster.network)
+    name = method or default_method(opened, splits.train.X, booster, max_epochs)
     record = find_method(name)
     if theta and not record.takes_theta:
         raise OptionError(f"--theta cannot be used here: the method {name} has no accuracy floor.")

@@ -26,9 +26,10 @@ HELD_OUT = ("cal", "test", "all")
 MOST_CATEGORIES = 255
 
 
-def default_method(data: Data, X: Any, network: str | None) -> str:
-    """Return the method of ``fit``: of networks, or of classifiers for a table."""
-    return "auto-networks" if _takes_network(data, X, network) else "auto"
+def default_method(data: Data, X: Any, options: NetworkOptions, max_epochs: int | None) -> str:
+    """Return the method of ``fit``: ``auto``, or ``auto-networks`` if the network or its training is chosen."""
+    trains = _is_images(X) and bool(options.learner() or max_epochs)
+    return "auto-networks" if options.network or data.settings.get("learner") or trains else "auto"
 
 
 def default_booster(data: Data, X: Any, network: str | None) -> str:

@@ -6,11 +6,12 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier
+from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
-from worstclass._typing import FloatArray
+from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ParameterError
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
@@ -27,27 +28,28 @@ OWNER = "WorstClassClassifier"
 ALLOWED = "'auto', or a list of scikit-learn classifiers, TorchLearners and boosters"
 #: rows up to which a support vector machine is trained
 MOST_SVM_ROWS = 5_000
+#: boosted trees in all, and the least and largest number of iterations that they may come to
+BOOSTED_TREES, LEAST_ITERATIONS, MOST_ITERATIONS = 600, 50, 150
 #: steps of the optimizer for one network, and the least and largest number of epochs that they may come to
 NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 3_000, 10, 150
 #: classifiers by name, not fitted
 Portfolio = dict[str, Any]
 
 
-def portfolio_for(learners: Any, X: Any, n_rows: int) -> Portfolio:
+def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> Portfolio:
     """Return the classifiers to train, cheap ones first.
 
     Parameters
     ----------
     learners : ``"auto"``, or a list of classifiers and learners, or of (name, classifier) pairs.
     X : training rows, which decide what ``"auto"`` stands for: a table of numbers, a sparse matrix, or images.
-    n_rows : how many there are.
+    class_sizes : how many there are of each class.
     """
+    n_rows = int(class_sizes.sum())
     if isinstance(learners, str) and learners == "auto":
         if getattr(X, "ndim", 2) > 2:
-            from worstclass.learners.torch_learner import TorchLearner
-
-            return {"network": as_classifier(TorchLearner("cnn-small"), n_rows)}
-        return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows)
+            return _for_images(n_rows)
+        return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes))
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
     pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in given]
@@ -83,24 +85,63 @@ class SoftmaxSVC(SVC):
         return np.asarray(softmax(2 * decision, axis=1))
 
 
-def _for_tables(n_rows: int) -> Portfolio:
+class Pixels(TransformerMixin, BaseEstimator):
+    """Images as rows of numbers, one column for each value."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Return self; nothing is learned."""
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the values of each image, shape (n, C * H * W)."""
+        images = np.asarray(X.detach().cpu() if hasattr(X, "detach") else X)
+        return images.reshape(len(images), -1).astype(np.float32)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+def _for_images(n_rows: int) -> Portfolio:
+    """Return two classifiers of the pixels, strong where a class has few images, and a network."""
+    from worstclass.learners.torch_learner import TorchLearner
+
+    balanced = {"class_weight": "balanced"}
+    main_directions = PCA(min(100, n_rows // 2), svd_solver="randomized")
+    return {
+        "pixel-kernel": make_pipeline(Pixels(), StandardScaler(), main_directions, *_sharp_kernel(n_rows)),
+        "pixel-trees": make_pipeline(Pixels(), ExtraTreesClassifier(100, **balanced)),
+        "network": as_classifier(TorchLearner("cnn-small", batch_size=128), n_rows),
+    }
+
+
+def _for_tables(n_rows: int, n_classes: int) -> Portfolio:
     """Return classifiers that err in different ways: linear, two of kernels, bagged and boosted trees."""
     balanced = {"class_weight": "balanced"}
-    n_components = min(300, n_rows // 2)  # no more than a fold has rows
-    smooth = Nystroem(n_components=n_components), LogisticRegression(C=10, max_iter=300, **balanced)
-    sharp: Any = (SoftmaxSVC(C=10, break_ties=True, **balanced),)
-    if n_rows > MOST_SVM_ROWS:  # its cost grows with the square of the rows
-        sharp = Nystroem(n_components=n_components), LogisticRegression(C=1000, max_iter=300, **balanced)
+    n_iterations = min(max(BOOSTED_TREES // n_classes, LEAST_ITERATIONS), MOST_ITERATIONS)  # each has a tree a class
     boosted = HistGradientBoostingClassifier(
-        max_iter=50, learning_rate=0.15, max_leaf_nodes=15, early_stopping=False, **balanced
+        max_iter=n_iterations, learning_rate=0.1, max_leaf_nodes=15, early_stopping=False, **balanced
     )
     return {
         "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=300, **balanced)),
-        "smooth-kernel": make_pipeline(StandardScaler(), *smooth),
-        "sharp-kernel": make_pipeline(StandardScaler(), *sharp),
+        "smooth-kernel": make_pipeline(StandardScaler(), *_kernel(n_rows, C=10)),
+        "sharp-kernel": make_pipeline(StandardScaler(), *_sharp_kernel(n_rows)),
         "extra-trees": ExtraTreesClassifier(100, **balanced),
         "boosted-trees": make_pipeline(QuantileGrid(), boosted),
     }
+
+
+def _sharp_kernel(n_rows: int) -> tuple[Any, ...]:
+    """Return a support vector machine, whose cost grows with the square of the rows, or something like it for many."""
+    if n_rows > MOST_SVM_ROWS:
+        return _kernel(n_rows, C=1000)
+    return (SoftmaxSVC(C=10, break_ties=True, class_weight="balanced"),)
+
+
+def _kernel(n_rows: int, C: float) -> tuple[Any, ...]:
+    n_components = min(300, n_rows // 2)  # no more than a fold has rows
+    return Nystroem(n_components=n_components), LogisticRegression(C=C, max_iter=300, class_weight="balanced")
 
 
 def _for_sparse() -> Portfolio:

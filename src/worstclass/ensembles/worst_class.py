@@ -151,7 +151,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         rows, labels = self._training_rows(X, y)
         floors = None if self.theta is None else Floors.from_theta(self.theta, labels.classes, owner=OWNER)
         seeds = SeedTree.from_random_state(self.random_state, owner=OWNER)
-        portfolio = portfolio_for(self.learners, rows, len(labels.index))
+        portfolio = portfolio_for(self.learners, rows, labels.totals)
         held_out = None if X_val is None and y_val is None else self._validation_rows(X, X_val, y_val, labels.classes)
         schedule = self._schedule(portfolio, rows, labels, seeds, held_out is not None)
         task = HeldOutTask.of(rows, labels, held_out, schedule.folds, seeds.seed(0))
