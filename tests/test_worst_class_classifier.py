@@ -21,6 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import shuffle
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from worstclass import (
@@ -181,7 +182,7 @@ class TestRows:
 
     @pytest.mark.parametrize("kind", ["array", "tensor"])
     def test_images_by_default(self, kind, tmp_path):
-        X, y = load_digits(return_X_y=True)
+        X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
         images = (X.reshape(-1, 1, 8, 8) * 15).astype(np.uint8)
         few, new = images[:200], images[300:800]
         model = WorstClassClassifier(cv=2, random_state=0)
@@ -190,6 +191,8 @@ class TestRows:
         assert class_report(y[300:800], model.predict(new)).class_mean_error < 0.2
         save_model(model, tmp_path / "model")
         assert (load_model(tmp_path / "model").predict(new) == model.predict(new)).all()
+        with pytest.raises(DataError, match=r"\(1, 8, 8\)"):
+            model.predict(new[:, :, :7])
 
     @pytest.mark.parametrize(("n_classes", "n_iterations"), [(2, 150), (3, 150), (8, 75), (10, 60), (40, 50)])
     def test_boosted_trees_are_about_as_many_for_any_number_of_classes(self, n_classes, n_iterations):

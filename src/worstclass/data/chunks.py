@@ -81,7 +81,7 @@ class RowFormat:
         names = getattr(model, "feature_names_in_", None)
         columns = None if names is None else [str(name) for name in names]
         kinds = _inner(model, "_column_kinds")
-        shape: Sequence[int] = getattr(_inner(model, "encoder_"), "row_shape", ())
+        shape: Sequence[int] = _inner(model, "row_shape") or ()
         if len(shape) == 3:
             return cls(image_shape=(shape[0], shape[1], shape[2]))
         known = None if columns is None or kinds is None else dict(zip(columns, kinds, strict=True))

@@ -20,7 +20,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
 from worstclass._typing import FloatArray, IntArray
-from worstclass.exceptions import ParameterError
+from worstclass.exceptions import DataError, ParameterError
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
 
@@ -48,7 +48,7 @@ def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> Portfolio:
     n_rows = int(class_sizes.sum())
     if isinstance(learners, str) and learners == "auto":
         if getattr(X, "ndim", 2) > 2:
-            return _for_images(n_rows)
+            return _for_images(n_rows, math.prod(X.shape[1:]))
         return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes))
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
@@ -86,29 +86,32 @@ class SoftmaxSVC(SVC):
 
 
 class Pixels(TransformerMixin, BaseEstimator):
-    """Images as rows of numbers, one column for each value."""
+    """Images as rows of numbers, one column for each value.
+
+    Attributes
+    ----------
+    row_shape : (channels, height, width) of the images.
+    """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Return self; nothing is learned."""
+        """Note the shape of the images."""
+        self.row_shape = tuple(int(side) for side in X.shape[1:])
         return self
 
     def transform(self, X: Any) -> FloatArray:
         """Return the values of each image, shape (n, C * H * W)."""
         images = np.asarray(X.detach().cpu() if hasattr(X, "detach") else X)
+        if images.shape[1:] != self.row_shape:
+            raise DataError(f"X must have rows of the shape {self.row_shape}, as in training. Got {images.shape[1:]}.")
         return images.reshape(len(images), -1).astype(np.float32)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
-
-def _for_images(n_rows: int) -> Portfolio:
+def _for_images(n_rows: int, n_values: int) -> Portfolio:
     """Return two classifiers of the pixels, strong where a class has few images, and a network."""
     from worstclass.learners.torch_learner import TorchLearner
 
     balanced = {"class_weight": "balanced"}
-    main_directions = PCA(min(100, n_rows // 2), svd_solver="randomized")
+    main_directions = PCA(min(100, n_rows // 2, n_values), svd_solver="randomized")
     return {
         "pixel-kernel": make_pipeline(Pixels(), StandardScaler(), main_directions, *_sharp_kernel(n_rows)),
         "pixel-trees": make_pipeline(Pixels(), ExtraTreesClassifier(100, **balanced)),
