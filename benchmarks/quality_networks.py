@@ -2,7 +2,8 @@
 
 Every method gets the same epochs in all: `auto-networks` and `deep-ensemble` divide them among five networks, `ce` and
 `wce` give them to one. `auto` is the portfolio for tables, which trains no network. No method has validation rows of
-its own; those of a data set that has them are given to all.
+its own; those of a data set that has them are given to all. `balanced` and `hedge-...` are variants of `auto-networks`
+for the artificial data; see `quality_feedback.py`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from quality_feedback import FEEDBACK, FeedbackNetworks
 from threadpoolctl import threadpool_limits
 
-from worstclass import build_method, class_report, load_dataset
+from worstclass import TorchLearner, build_method, class_report, load_dataset
 from worstclass.data.registry import named_dataset
 
 #: problem -> data set, its options, epochs in all, and the least worst-class error of any classifier, if it is known
@@ -33,7 +35,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "ce": {},
     "wce": {},
     "auto": {},
+    **{name: {} for name in FEEDBACK},
 }
+#: methods that run on the artificial data only
+ARTIFICIAL_ONLY = ("auto", *FEEDBACK)
 
 
 def run_networks(
@@ -59,7 +64,7 @@ def cells(problems: list[str], draws: range, methods: list[str]) -> Iterator[tup
     for draw in draws:
         for problem in problems:
             for method in methods:
-                if method != "auto" or problem.startswith(("squares", "discs")):
+                if method not in ARTIFICIAL_ONLY or problem.startswith(("squares", "discs")):
                     yield problem, draw, method
 
 
@@ -68,7 +73,10 @@ def run_network_cell(problem: str, draw: int, method: str, root: Path | None) ->
     splits = load_dataset(name, root, seed=draw, **options)
     learner = dict(named_dataset(name).settings.get("learner") or {"module": "cnn-small"})
     settings: dict[str, Any] = {"network": learner.pop("module"), "learner": learner, "max_epochs": epochs}
-    model = build_method(method, **(settings if method != "auto" else {}), random_state=draw, **METHODS[method])
+    if method in FEEDBACK:
+        model: Any = FeedbackNetworks(TorchLearner(settings["network"], **learner), epochs, method, draw)
+    else:
+        model = build_method(method, **(settings if method != "auto" else {}), random_state=draw, **METHODS[method])
     val = {} if splits.val is None or method == "auto" else {"X_val": splits.val.X, "y_val": splits.val.y}
     started = time.process_time()
     with threadpool_limits(1):

@@ -1,0 +1,70 @@
+"""Networks that hear from each other: one per fold, with class weights that follow the errors of those before.
+
+`auto-networks` trains one network per fold with equal weights. Here the folds are trained one after the other, and
+Hedge raises the weight of a class by its error after each network: its error on the rows that the network did not see
+(`hedge-held-out`), or on those it was trained on (`hedge-training`), as in the paper. `balanced` weighs all classes
+the same in every network. The mean probability and offsets answer, as in `auto-networks`, at the same epochs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from worstclass import TorchLearner
+from worstclass.data.labels import Labels, training_labels
+from worstclass.ensembles.combination import combine, stratified_folds
+from worstclass.ensembles.epochs import EpochChoice
+from worstclass.learners.budget import Meter
+from worstclass.metrics import ClassCounts, count_correct
+
+N_FOLDS = 5
+FEEDBACK = ("balanced", "hedge-held-out", "hedge-training")
+
+
+@dataclass
+class FeedbackNetworks:
+    """One network per fold, each with class weights that the networks before it decide."""
+
+    learner: TorchLearner
+    epochs: int
+    feedback: str
+    seed: int
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the folds one after the other; choose offsets on the rows that were held out."""
+        labels = training_labels(X, y)
+        X, target, K = np.asarray(X), labels.index, labels.n_classes
+        rate = math.sqrt(8 * math.log(K) / N_FOLDS)  # Hedge's own, for as many rounds
+        penalty, self.classes_, self.members_ = np.zeros(K), labels.classes, []
+        folds = stratified_folds(target, N_FOLDS, self.seed)
+        probability = np.zeros((len(target), K))
+        for number, (train, held) in enumerate(folds):
+            own = target[train]
+            weight = np.exp(rate * penalty) / np.bincount(own, minlength=K)  # equal in total, then by Hedge
+            fold = Labels(labels.classes, own)
+            training = self.learner.bind(X[train], own, K, self.seed)
+            choice = EpochChoice(fold, None, "worst", self.epochs // N_FOLDS, None, Meter())
+            row_weight = weight[own] / weight[own].mean()
+            member = training.train(row_weight, choice, 1000 * self.seed + number).member
+            self.members_.append((training.encoder, member))
+            probability[held] = self._ask(number, X[held])
+            told = held if self.feedback == "hedge-held-out" else train
+            if self.feedback != "balanced":
+                answers = self._ask(number, X[told]).argmax(axis=1)
+                totals = np.bincount(target[told], minlength=K)
+                penalty = penalty + np.nan_to_num(ClassCounts(count_correct(target[told], answers, K), totals).errors)
+        self.offsets_ = combine([probability], target, None, 1)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class whose mean log-probability plus offset is largest."""
+        mean = np.mean([self._ask(number, np.asarray(X)) for number in range(len(self.members_))], axis=0)
+        return self.classes_[self.offsets_.scores([mean]).argmax(axis=1)]
+
+    def _ask(self, number: int, X: Any) -> np.ndarray:
+        encoder, member = self.members_[number]
+        return member.probabilities(encoder.encode(X))
