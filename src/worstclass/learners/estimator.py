@@ -73,10 +73,7 @@ class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
         self.learner_: WeakLearner
         checked = self.learner_.check_X(X)
         if not is_map_dataset(X):
-            try:
-                validate_data(self, X, reset=reset, skip_check_array=True)
-            except ValueError as error:
-                raise DataError(str(error)) from None
+            check_columns(self, X, reset=reset)
         if reset:
             self._column_kinds = column_kinds(X)
         return with_kinds(checked, self._column_kinds)
@@ -88,6 +85,14 @@ class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
             raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
         rows = self._check_X(X_val, reset=False)
         return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
+
+
+def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Let scikit-learn compare the number and names of the columns with those of training, or (``reset``) note them."""
+    try:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except ValueError as error:
+        raise DataError(str(error)) from None
 
 
 def with_input_tags(tags: Any, inside: Any) -> Any:
