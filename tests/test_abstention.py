@@ -268,7 +268,7 @@ def test_one_class_without_proof_keeps_all_from_being_proven():
     found = certificate(("a", 40, 29, 0, 0.1), ("b", 90, 45, 1, 0.1))
     rows = by_name(found)
     assert found.verdict == "not proven"
-    assert (rows["a"].status, rows["b"].status) == ("not alone", "not proven")
+    assert (rows["a"].status, rows["b"].status) == ("waits for others", "not proven")
     assert rows["b"].more_rows_at_least == 1  # 46 answered, 1 wrong
     assert rows["b"].more_rows_if_rate_stays == 2 * 16  # at 2 of 61 wrong 0.0490; half of the rows are answered
     assert found.missing() == [

@@ -93,7 +93,12 @@ def compare(
     say(comparison_text(comparison))
     say("\n".join(f"written: {file}" for file in files))
     if comparison.best is not None:
-        own: dict[str, Any] = {"--target": data.target, "--root": data.root, "--image-size": data.image_size}
+        own: dict[str, Any] = {
+            "--target": data.target,
+            "--ignore": data.ignore,
+            "--root": data.root,
+            "--image-size": data.image_size,
+        }
         own |= {} if opened.is_named else {"--test-share": data.test_share, "--val-share": opened.val_share}
         say(f"To fit and save the winner: {rules.fit_command(plan, comparison.best, data.data, options=own)}")
     return 1 if comparison.failures else 0
@@ -107,4 +112,5 @@ def _file_settings(opened: Data) -> dict[str, Any]:
         return {}
     data = opened.options
     settings = {name: getattr(data, name) for name in ("target", "test_share", "image_size", "skip_corrupt")}
+    settings |= {"ignore": data.ignore} if data.ignore else {}
     return {**settings, "val_share": opened.val_share, "sha256": contents_hash(data.data)}

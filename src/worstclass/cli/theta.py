@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from worstclass.cli.console import say
+from worstclass.cli.console import OptionError, refuse_given, say
 from worstclass.cli.options import (
     AllowEqualRows,
     BoosterOptions,
@@ -20,6 +20,12 @@ from worstclass.cli.options import (
     TrainingOptions,
     numbers_by_class,
 )
+
+#: what the ways need, each an option of its name
+NEEDED = {
+    "goal": "the floors to meet, for example --goal 0.8",
+    "baseline": "a method or a worst-class error to improve on, for example --baseline logistic",
+}
 
 Way = Annotated[
     Literal["grid", "baseline", "goal", "best"],
@@ -67,8 +73,14 @@ def theta(
     from worstclass.experiments.plan import Budget as Limits
     from worstclass.selection import select_theta
 
+    for name, example in NEEDED.items():
+        given = {"goal": goal, "baseline": baseline}[name]
+        if way == name and not given:
+            raise OptionError(f"Missing option --{name}. --way {name} needs {example}.")
+        if way != name and given:
+            refuse_given([name], f"it goes with --way {name}.")
     thetas = None if candidates is None else [_number_or_name(text) for text in candidates.split(",")]
-    opened = Data.open(data, val_share=VAL_SHARE, unused=("target", "image_size"))
+    opened = Data.open(data, val_share=VAL_SHARE, unused=("target", "ignore", "image_size"))
     splits = opened.splits(seed)
     train, val = splits.train, splits.val
     limits = {} if budget is None else Limits.parse(budget).limits

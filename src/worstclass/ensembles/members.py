@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from worstclass._text import n_of
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
 from worstclass.ensembles.combination import stratified_folds
@@ -51,7 +52,7 @@ class HeldOutTask:
         if labels.totals.max() < 2:
             raise DataError(
                 "y must have a class with two rows or more: one to train on and one to be held out. Got "
-                f"{len(y)} rows of {labels.n_classes} classes. Collect more rows, or pass X_val and y_val."
+                f"{n_of(len(y), 'row')} of {labels.n_classes} classes. Collect more rows, or pass X_val and y_val."
             )
         return cls(X, numbered, (X, y), stratified_folds(y, N_PARTS if n_folds == 1 else n_folds, seed)[:n_folds])
 

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_count, check_positive, suggests_options
 from worstclass._state import Stateful
+from worstclass._text import n_of
 from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, StepInfo
 from worstclass.data.encoding import TableEncoder
-from worstclass.data.labels import Labels, known_labels, training_labels
+from worstclass.data.labels import Labels, known_labels, require_pair, training_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
@@ -157,14 +158,13 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         schedule = self._schedule(portfolio, rows, labels, seeds, held_out is not None)
         task = HeldOutTask.of(rows, labels, held_out, schedule.folds, seeds.seed(0))
         candidates = self._train(portfolio, task, schedule, seeds)
-        probabilities, target = [candidate.probability for candidate in candidates], candidates[0].target
-        combination = combine(probabilities, target, floors, MAX_MEMBERS)
-        counts = cross_fitted_counts(probabilities, target, floors, MAX_MEMBERS, seeds.seed(2))
-        self.classes_ = labels.classes
-        self._keep(candidates, combination)
-        self._report(counts, floors)
+        seen = X, X if held_out is None else X_val
+        try:
+            self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
+        except KeyboardInterrupt:  # nothing is left to train; a second one ends it
+            schedule.interrupted = True
+            self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
         self.n_folds_, self.notes_ = schedule.folds, tuple(schedule.notes)
-        self.seen_rows_ = SeenRows.of(X, X if held_out is None else X_val)
         self._warn(schedule)
         if schedule.interrupted:
             raise KeyboardInterrupt
@@ -211,8 +211,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
 
     def _validation_rows(self, X: Any, X_val: Any, y_val: Any, classes: npt.NDArray[Any]) -> tuple[Any, Labels]:
         """Return the held-out rows as the members get them, and their labels; refuse rows that are trained on."""
-        if X_val is None or y_val is None:
-            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
+        require_pair(X_val, y_val)
         X_val = columns_in_order(indexable(X_val), getattr(self, "feature_names_in_", None))
         check_unseen(X_val, SeenRows.of(X), roles=("training",), owner=OWNER, allow_equal_rows=True)
         return self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
@@ -264,6 +263,17 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             raise errors[0]
         return candidates
 
+    def _combine(
+        self, candidates: list[Candidate], classes: npt.NDArray[Any], floors: Floors | None, seed: int, seen: Any
+    ) -> None:
+        """Choose members and offsets, keep what was chosen, and estimate the error of each class."""
+        probabilities, target = [candidate.probability for candidate in candidates], candidates[0].target
+        combination = combine(probabilities, target, floors, MAX_MEMBERS)
+        counts = cross_fitted_counts(probabilities, target, floors, MAX_MEMBERS, seed)
+        self.classes_, self.seen_rows_ = classes, SeenRows.of(*seen)
+        self._report(counts, floors)
+        self._keep(candidates, combination)
+
     def _keep(self, candidates: list[Candidate], combination: Combination) -> None:
         """Keep the models of the members that were chosen."""
         n_folds = len(candidates[0].models)
@@ -304,7 +314,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             )
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
         if self.shortfall_:
-            missed = ", ".join(f"{label} ({rows} more rows)" for label, rows in self.shortfall_.items())
+            missed = ", ".join(f"{label} ({n_of(rows, 'more row')})" for label, rows in self.shortfall_.items())
             message = f"Floors are missed on held-out rows: {missed}."
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
 
@@ -330,8 +340,9 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self, "estimators_")
         X = columns_in_order(indexable(X), getattr(self, "feature_names_in_", None))
+        if np.ndim(X) > 1:  # first, because its errors name this estimator
+            check_columns(self, X, reset=False)
         rows = self._rows(X)
-        check_columns(self, X, reset=False)
         K = len(self.classes_)
         parts = (
             weight * class_probabilities(model, rows, K)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from worstclass._checks import plain, require_known_options
 from worstclass._state import Stateful
-from worstclass.data.labels import Labels, known_labels
+from worstclass.data.labels import Labels, known_labels, require_pair
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError
 from worstclass.learners.base import Encoder, Inputs, WeakLearner
@@ -81,8 +81,7 @@ class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def _validation(self, encoder: Encoder, labels: Labels, X_val: Any, y_val: Any) -> tuple[Inputs, Labels] | None:
         if X_val is None and y_val is None:
             return None
-        if X_val is None or (y_val is None and not is_map_dataset(X_val)):
-            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
+        require_pair(X_val, y_val)
         rows = self._check_X(X_val, reset=False)
         return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
 

@@ -22,7 +22,7 @@ from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.wrappers.base import HeldOut, WrappedClassifier
 from worstclass.wrappers.offset_search import find_offsets
-from worstclass.wrappers.scores import class_scores, make_folds, out_of_fold, resolve_kind
+from worstclass.wrappers.scores import class_scores, lead, make_folds, out_of_fold, resolve_kind
 
 OWNER = "WorstClassOffsets"
 
@@ -136,8 +136,7 @@ class WorstClassOffsets(WrappedClassifier):
 
     def decision_margin(self, X: Any) -> FloatArray:
         """Return the largest score plus offset minus the second largest."""
-        top_two = np.partition(self._adjusted(X), -2, axis=1)[:, -2:]
-        return np.asarray(top_two[:, 1] - top_two[:, 0])
+        return lead(self._adjusted(X))
 
     def _adjusted(self, X: Any) -> FloatArray:
         check_is_fitted(self, "offsets_")

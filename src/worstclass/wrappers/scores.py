@@ -16,7 +16,7 @@ from worstclass._checks import check_choice, is_count
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels, label_column
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.splits import take_rows
+from worstclass.data.splits import count_rows, take_rows
 from worstclass.exceptions import DataError, ParameterError
 
 Split = tuple[IntArray, IntArray]
@@ -81,6 +81,12 @@ def class_scores(estimator: Any, X: Any, kind: str) -> FloatArray:
             "Check the rows and the training of the classifier."
         )
     return log_probabilities(values) if kind in ("mean-proba", "log-proba") else values
+
+
+def lead(scores: FloatArray) -> FloatArray:
+    """Return the largest score of each row minus the second largest."""
+    top_two = np.partition(scores, -2, axis=1)[:, -2:]
+    return np.asarray(top_two[:, 1] - top_two[:, 0])
 
 
 def answers_and_margins(estimator: Any, X: Any, margin: str) -> tuple[IntArray, FloatArray]:
@@ -197,9 +203,8 @@ def _fold(
 
 def aligned_scores(model: Any, X: Any, kind: str, classes: npt.NDArray[Any]) -> FloatArray:
     """Return the scores of a classifier by the given classes, shape (n, K); -inf for a class unknown to it."""
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    scores = np.full((n_rows, len(classes)), -np.inf)
-    if n_rows:
+    scores = np.full((count_rows(X), len(classes)), -np.inf)
+    if len(scores):
         scores[:, np.searchsorted(classes, model.classes_)] = class_scores(model, X, kind)
     return scores
 
