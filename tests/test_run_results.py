@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -151,7 +150,7 @@ def test_what_a_portfolio_found_is_kept_and_reported(tmp_path):
     result = read_back(result_of(model), tmp_path)
     found = result.portfolio
     assert (found.n_folds, found.theta, found.floors_met, found.shortfall, found.notes) == (3, None, None, {}, [])
-    assert [member.model_dump() for member in found.members] == [asdict(record) for record in model.portfolio_]
+    assert tuple(found.members) == model.portfolio_
     assert found.held_out == model.cv_report_.to_dict()
     assert (result.floors_met, result.bound_met) == (None, None)
     assert verdict(result).startswith("Error of the worst class on the test rows: ")

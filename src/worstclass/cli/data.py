@@ -103,10 +103,7 @@ class Data:
         if isinstance(self.source, Source):
             return dict(self.source.parts)
         splits = self._load_named(seed)
-        if classes.dtype.kind not in "iu":
-            splits = splits.with_names()
-        parts = {name: getattr(splits, name) for name in ("train", "val", "cal", "test")}
-        return {name: part for name, part in parts.items() if part is not None}
+        return splits.parts if classes.dtype.kind in "iu" else splits.with_names().parts
 
     def rows(self, model: Any, wanted: Sequence[str], seed: int, max_rows: int | None = None) -> Rows:
         """Return the first of the wanted parts for a model; of a named data set at most ``max_rows`` rows."""

@@ -49,7 +49,8 @@ def fit(
     is --method ours, or ours-trees for tables; it needs --theta.
 
     Exit code 0: done, and floors are met: on held-out rows by the default, on training rows by ours and ours-trees.
-    1: done, but a floor is missed, or training was interrupted and what was finished is saved. 2: bad input.
+    1: done, but a floor is missed, or training was interrupted and what was finished is saved. 2: bad input. 130:
+    interrupted before anything was finished, or after training, with the model saved.
 
     Example: worstclass fit train.csv --target diagnosis --out model
     """

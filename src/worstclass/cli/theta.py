@@ -73,12 +73,7 @@ def theta(
     from worstclass.experiments.plan import Budget as Limits
     from worstclass.selection import select_theta
 
-    for name, example in NEEDED.items():
-        given = {"goal": goal, "baseline": baseline}[name]
-        if way == name and not given:
-            raise OptionError(f"Missing option --{name}. --way {name} needs {example}.")
-        if way != name and given:
-            refuse_given([name], f"it goes with --way {name}.")
+    _check_way(way, goal=goal, baseline=baseline)
     thetas = None if candidates is None else [_number_or_name(text) for text in candidates.split(",")]
     opened = Data.open(data, val_share=VAL_SHARE, unused=("target", "ignore", "image_size"))
     splits = opened.splits(seed)
@@ -127,6 +122,15 @@ def theta(
         say(str(tested))
     say(f"\nmodel:  {out}\nchoice: {place / 'theta.json'}")
     return 0 if selection.met else 1
+
+
+def _check_way(way: str, **given: Any) -> None:
+    """Refuse a way without the option of its name, and such an option without its way."""
+    for name, value in given.items():
+        if way == name and not value:
+            raise OptionError(f"Missing option --{name}. --way {name} needs {NEEDED[name]}.")
+        if way != name and value:
+            refuse_given([name], f"it goes with --way {name}.")
 
 
 def _number_or_name(text: str) -> Any:
