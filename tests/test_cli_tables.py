@@ -109,6 +109,14 @@ def test_labels_with_leading_zeros_stay_as_they_are_written(command, place):
     assert {row["name"]: row["total"] for row in json.loads(shown)["classes"]} == {"10": 60, "01": 0}
 
 
+def test_zeros_that_the_training_data_does_not_have_are_told(command):
+    table(names=("1", "10")).to_csv("numbers.csv", index=False)
+    assert command("fit", "numbers.csv", *FIT[2:], *IGNORE)[0] == 0
+    code, shown = command("evaluate", "model", "zeros.csv", "--target", "kind")
+    assert code == 2
+    assert "the text '01' where the class is the number 1. Write the labels as in the training data." in shown
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [

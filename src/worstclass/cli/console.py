@@ -48,6 +48,9 @@ _PHRASES = {
     "load_model(path, module=factory), or --network package.module:callable": "--network package.module:build",
     "time_limit=": "--max-seconds ",
     ", or a mapping from class to such a floor": ", or class=number",
+    "Make labels of one type: np.asarray(labels).astype(float).": "Write the labels as in the training data.",
+    "Make labels of one type: np.asarray(labels).astype(str).": "Write the labels as in the training data.",
+    "raise val_share": "raise --val-share",
     "allow_equal_rows=True (--allow-equal-rows)": "--allow-equal-rows",
 }
 
