@@ -76,7 +76,7 @@ def test_what_cannot_be_ignored_is_told(command):
     assert (code, "--ignore cannot be used here: 'iris' is a named data set" in shown) == (2, True)
     every = [word for name in ("patient", "number", "size", "age") for word in ("--ignore", name)]
     code, shown = command(*FIT, *every)
-    assert (code, "there is no column to learn from" in shown) == (2, True)
+    assert (code, "there is no column besides the target 'kind' and those ignored" in shown) == (2, True)
 
 
 def test_compare_ignores_and_prints_a_command_that_does(command, place):

@@ -138,7 +138,8 @@ def read_table(path: str | Path, target: str, ignore: Sequence[str] = ()) -> Par
         count, first = labels.isna().sum(), labels.isna().argmax() + 1
         raise DatasetError(f"{path}: the target {target!r} is empty in {count} rows, first in row {first}.")
     if table.shape[1] == 0:
-        raise DatasetError(f"{path}: there is no column to learn from besides the target {target!r}.")
+        ignored = " and those ignored" if ignore else ""
+        raise DatasetError(f"{path}: there is no column besides the target {target!r}{ignored}.")
     y = labels if pd.api.types.is_numeric_dtype(labels) else labels.astype(object)
     return Part(categories_for_text(table, str(path)), y.to_numpy())
 
