@@ -192,7 +192,7 @@ def search_cell(data: str, classifier: str, seed: int) -> dict[str, Any]:
     labels = training_labels(train.X, train.y)
     folds = make_folds(SEARCH_FOLDS, train.X, labels, seed, owner="benchmark")
     estimator = SEARCH_CLASSIFIERS[classifier]
-    scores, target, _ = out_of_fold(estimator, train.X, labels, folds, "log-proba", {})
+    scores, target, _ = out_of_fold(estimator, train.X, labels, folds, "log-proba")
     fitted = clone(estimator).fit(train.X, train.y)
     judged = OffsetProblem(scores, target), OffsetProblem(class_scores(fitted, test.X, "log-proba"), test.y)
     offsets, seconds = timed(lambda: find_offsets(scores, target))

@@ -82,7 +82,7 @@ def run_ablation_cell(X: Any, y: Any, X_test: Any, y_test: Any, seed: int) -> di
         held_out = [member.probability for member in members]
         answers = [[class_probabilities(model, new, K) for model in member.models] for member in members]
         refitted = [class_probabilities(model.fit(rows, labels.index), new, K) for model in portfolio.values()]
-        found = {name: choose(held_out, task.target) for name, choose in VARIANTS.items()}
+        found = {name: choose(held_out, members[0].target) for name, choose in VARIANTS.items()}
 
     def worst(choice: Combination, parts: Parts) -> float:
         return class_report(y_test, labels.classes[choice.scores(parts).argmax(axis=1)]).worst_error

@@ -10,6 +10,22 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+@pytest.fixture
+def command(place, monkeypatch, capsys):
+    """Run a command in the folder ``place`` of a test file; return its exit code and what it shows."""
+    from worstclass.cli.app import run
+
+    monkeypatch.chdir(place)
+
+    def call(*words):
+        capsys.readouterr()
+        code = run([str(word) for word in words])
+        shown = capsys.readouterr()
+        return code, shown.out + shown.err
+
+    return call
+
+
 @pytest.fixture(scope="session")
 def blobs():
     """Three classes in the plane that overlap a little, 40, 30 and 20 rows; labels are strings."""

@@ -268,13 +268,13 @@ def test_one_class_without_proof_keeps_all_from_being_proven():
     found = certificate(("a", 40, 29, 0, 0.1), ("b", 90, 45, 1, 0.1))
     rows = by_name(found)
     assert found.verdict == "not proven"
-    assert (rows["a"].status, rows["b"].status) == ("not alone", "not proven")
+    assert (rows["a"].status, rows["b"].status) == ("waits for others", "not proven")
     assert rows["b"].more_rows_at_least == 1  # 46 answered, 1 wrong
     assert rows["b"].more_rows_if_rate_stays == 2 * 16  # at 2 of 61 wrong 0.0490; half of the rows are answered
     assert found.missing() == [
-        "b: 1 of 45 answered rows wrong do not prove a risk below 0.1; at least 1 more rows needed, all of them "
+        "b: 1 of 45 answered rows wrong do not prove a risk below 0.1; at least 1 more row needed, all of them "
         "answered and right; 32 at the observed rates.",
-        "a: proven as soon as the other classes are; it needs no further rows.",
+        "a: its own rows are enough; it is proven as soon as the other classes are.",
     ]
 
 

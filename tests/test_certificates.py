@@ -209,7 +209,7 @@ def test_a_floor_is_proven_when_each_class_alone_is():
     certificate = certificate_of({"a": (0, 14), "b": (1, 14)}, require=0.8)
     a, b = by_name(certificate)["a"], by_name(certificate)["b"]
     assert certificate.verdict == "not proven"
-    assert (a.status, a.more_rows_at_least, a.more_rows_if_rate_stays) == ("not alone", 0, 0)
+    assert (a.status, a.more_rows_at_least, a.more_rows_if_rate_stays) == ("waits for others", 0, 0)
     assert (b.status, b.more_rows_at_least) == ("not proven", 8)
 
 

@@ -48,20 +48,6 @@ def place(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def command(place, monkeypatch, capsys):
-    """Run a command in the folder; return its exit code and what it shows."""
-    monkeypatch.chdir(place)
-
-    def call(*words):
-        capsys.readouterr()
-        code = run([str(word) for word in words])
-        shown = capsys.readouterr()
-        return code, shown.out + shown.err
-
-    return call
-
-
 TRAIN = ["fit", "train.csv", "--target", "kind"]
 
 

@@ -31,7 +31,7 @@ def patients(n, seed):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def place(tmp_path_factory):
     place = tmp_path_factory.mktemp("certify")
     patients(200, 0).to_csv(place / "train.csv", index=False)
     patients(300, 1).to_csv(place / "fresh.csv", index=False)
@@ -42,16 +42,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def certify(folder, monkeypatch, capsys):
-    """Run the command in the folder; return its exit code and what it shows."""
-    monkeypatch.chdir(folder)
+def certify(command):
+    """Certify the model; return the exit code and what is shown."""
 
     def call(data, *options, target="kind"):
-        capsys.readouterr()
-        with_target = ["--target", target] if target else []
-        code = run(["certify", "model", data, *with_target, *options])
-        shown = capsys.readouterr()
-        return code, shown.out + shown.err
+        return command("certify", "model", data, *(["--target", target] if target else []), *options)
 
     return call
 
@@ -79,9 +74,9 @@ def test_too_few_rows_are_2(certify):
     assert "10 rows cannot prove 0.8; at least 4 more" in shown
 
 
-def test_a_class_without_rows_is_not_proven(certify, folder):
-    fresh = pd.read_csv(folder / "fresh.csv")
-    fresh[fresh["kind"] == "benign"].to_csv(folder / "benign.csv", index=False)
+def test_a_class_without_rows_is_not_proven(certify, place):
+    fresh = pd.read_csv(place / "fresh.csv")
+    fresh[fresh["kind"] == "benign"].to_csv(place / "benign.csv", index=False)
     code, shown = certify("benign.csv", "--require", "0.8")
     assert code == 1
     assert "malignant: it has no rows; at least 14 more rows needed" in shown
@@ -105,9 +100,9 @@ def test_json_holds_the_certificate_and_where_it_comes_from(certify):
     assert {row.name: row.floor for row in certificate.classes} == {"malignant": 0.9, "benign": 0.7}
 
 
-def test_columns_may_come_in_another_order(certify, folder):
-    fresh = pd.read_csv(folder / "fresh.csv")
-    fresh[fresh.columns[::-1]].to_csv(folder / "turned.csv", index=False)
+def test_columns_may_come_in_another_order(certify, place):
+    fresh = pd.read_csv(place / "fresh.csv")
+    fresh[fresh.columns[::-1]].to_csv(place / "turned.csv", index=False)
     straight, turned = (certify(name, "--require", "0.8", "--json")[1] for name in ("fresh.csv", "turned.csv"))
     assert json.loads(turned)["classes"] == json.loads(straight)["classes"]
 
@@ -122,9 +117,9 @@ def test_rows_that_were_trained_on_are_refused(certify):
     assert certify("train.csv", "--require", "0.8", "--allow-equal-rows") == (2, shown)  # a gate must not open
 
 
-def test_equal_rows_that_may_be_a_coincidence_need_a_flag_that_is_recorded(certify, folder):
-    train = pd.read_csv(folder / "train.csv")  # without copies; five copies of each row may come from anywhere
-    pd.concat([train.iloc[:60]] * 5).to_csv(folder / "five.csv", index=False)
+def test_equal_rows_that_may_be_a_coincidence_need_a_flag_that_is_recorded(certify, place):
+    train = pd.read_csv(place / "train.csv")  # without copies; five copies of each row may come from anywhere
+    pd.concat([train.iloc[:60]] * 5).to_csv(place / "five.csv", index=False)
     code, shown = certify("five.csv", "--require", "0.8")
     assert code == 2
     assert "Whether these rows were used before cannot be decided. If you know that they were not, pass " in shown
@@ -155,13 +150,13 @@ def test_bad_options_are_2_and_told(certify, options, told):
     assert told in shown
 
 
-def test_bad_data_is_2_and_told(certify, folder):
+def test_bad_data_is_2_and_told(certify, place):
     assert certify("fresh.csv", "--require", "0.8", target=None)[0] == 2
     code, shown = certify("fresh.csv", "--require", "0.8", target="knd")
     assert code == 2
     assert "Did you mean 'kind'" in shown
-    fresh = pd.read_csv(folder / "fresh.csv")
-    fresh.assign(kind="unclear").to_csv(folder / "unknown.csv", index=False)
+    fresh = pd.read_csv(place / "fresh.csv")
+    fresh.assign(kind="unclear").to_csv(place / "unknown.csv", index=False)
     code, shown = certify("unknown.csv", "--require", "0.8")
     assert code == 2
     assert "labels that the training rows do not have: ['unclear']" in shown

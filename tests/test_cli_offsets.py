@@ -39,20 +39,6 @@ def place(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def command(place, monkeypatch, capsys):
-    """Run a command in the folder; return its exit code and what it shows."""
-    monkeypatch.chdir(place)
-
-    def call(*words):
-        capsys.readouterr()
-        code = run(list(words))
-        shown = capsys.readouterr()
-        return code, shown.out + shown.err
-
-    return call
-
-
 def rows_of(place, name):
     frame = pd.read_csv(place / name)
     return frame.drop(columns="kind"), frame["kind"].to_numpy()

@@ -51,19 +51,15 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def predict(place, monkeypatch, capsys):
-    """Run the command in the folder; return its exit code and what it shows."""
-    monkeypatch.chdir(place)
+def predict(command):
+    """Run the command; return its exit code and what it shows. Nothing unfinished is left behind."""
 
     def call(file, *options, model="model", out="out.csv"):
         Path(out).unlink(missing_ok=True)
-        capsys.readouterr()
-        code = run(["predict", model, file, "--out", out, *options])
-        shown = capsys.readouterr()
-        unfinished = [path.name for path in Path().iterdir() if "unfinished" in path.name]
-        assert not unfinished
+        code, shown = command("predict", model, file, "--out", out, *options)
+        assert not [path.name for path in Path().iterdir() if "unfinished" in path.name]
         assert Path(out).exists() == (code == 0)
-        return code, shown.out + shown.err
+        return code, shown
 
     return call
 

@@ -125,6 +125,13 @@ def test_report_is_worst_first_and_absent_last():
     assert report.absent == ("d",)
 
 
+def test_no_class_is_called_worst_where_no_row_is_wrong():
+    report = class_report(["cat", "dog"], ["cat", "dog"])
+    assert str(report).splitlines()[-1] == "worst 0.0%, class mean 0.0%, all rows 0.0%"
+    assert report.worst_text == "0.0%"
+    assert class_report(["cat", "dog"], ["cat", "cat"]).worst_text == "100.0% (dog)"
+
+
 def test_report_names_the_classes_in_the_order_of_labels():
     report = class_report([1, 0, 0], [1, 0, 1], labels=[1, 0], class_names=["malignant", "benign"])
     assert (report.worst_class, report.worst_error) == ("benign", 0.5)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -136,7 +135,7 @@ def test_with_offsets_the_bound_is_that_of_the_whole_model():
     model = fitted(WorstClassOffsets(trees(), random_state=0))
     _, y = draw(0)
     assert result_of(model).bound_met is None  # nobody counted the training rows
-    assert verdict(result_of(model)).startswith("Worst class on the test rows: ")
+    assert verdict(result_of(model)).startswith("Error of the worst class on the test rows: ")
     good = class_report(y, y, labels=model.classes_, theta=0.6)
     bad = class_report(y, np.where(y == "c", "d", y), labels=model.classes_, theta=0.6)
     assert result_of(model, training=good).bound_met is True
@@ -151,10 +150,10 @@ def test_what_a_portfolio_found_is_kept_and_reported(tmp_path):
     result = read_back(result_of(model), tmp_path)
     found = result.portfolio
     assert (found.n_folds, found.theta, found.floors_met, found.shortfall, found.notes) == (3, None, None, {}, [])
-    assert [member.model_dump() for member in found.members] == [asdict(record) for record in model.portfolio_]
+    assert tuple(found.members) == model.portfolio_
     assert found.held_out == model.cv_report_.to_dict()
     assert (result.floors_met, result.bound_met) == (None, None)
-    assert verdict(result).startswith("Worst class on the test rows: ")
+    assert verdict(result).startswith("Error of the worst class on the test rows: ")
     for text in (text_report(result), markdown_report(result)):
         assert "eld-out estimate (cross-validation)\n" in text
         assert str(model.cv_report_) in text
@@ -219,7 +218,7 @@ def test_a_model_without_any_report_still_has_a_verdict():
     assert verdict(result_of(model, test=None)) == "No rows were counted."
     X, y = draw(0)
     training = class_report(y, model.predict(X))
-    expected = f"Worst class on the training rows: {training.worst_class}, error {training.worst_error:.1%}."
+    expected = f"Error of the worst class on the training rows: {training.worst_text}."
     assert verdict(result_of(model, test=None, training=training)) == expected
 
 

@@ -1,4 +1,4 @@
-"""Text tables, once."""
+"""Text tables, percentages and numbers with nouns, once."""
 
 from __future__ import annotations
 
@@ -38,3 +38,14 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequ
 def percent(rate: float | None, *, absent: str = "-") -> str:
     """Write a rate in [0, 1] as a percentage with one decimal."""
     return absent if rate is None else f"{rate:.1%}"
+
+
+def n_of(count: int, noun: str) -> str:
+    """Write a number with its noun.
+
+    Examples
+    --------
+    >>> n_of(1, "row"), n_of(1200, "more row")
+    ('1 row', '1,200 more rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

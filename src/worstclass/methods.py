@@ -67,10 +67,10 @@ def list_methods() -> list[Method]:
     return list(_METHODS.values())
 
 
-def find_method(name: str) -> Method:
+def find_method(name: str, parameter: str = "method") -> Method:
     """Return the record of one method; an unknown name gets a suggestion."""
     if name not in _METHODS:
-        raise UnknownNameError("method", "build_method", name, _METHODS)
+        raise UnknownNameError(parameter, "build_method", name, _METHODS)
     return _METHODS[name]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from worstclass._text import percent, text_table
+from worstclass._text import n_of, percent, text_table
 from worstclass._typing import IntArray
 from worstclass.exceptions import DataError
 from worstclass.floors import Floors
@@ -111,7 +111,7 @@ class Shortfall:
 
     def __str__(self) -> str:
         limit = f"must be below {1 - self.floor:.1%}"
-        return f"{self.label!r} (error {self.error:.1%}, {limit}, {self.rows_short} of {self.total} rows short)"
+        return f"{self.label!r} (error {self.error:.1%}, {limit}, {self.rows_short} of {n_of(self.total, 'row')} short)"
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,11 @@ class ClassReport:
         return self.counts.worst_error
 
     @property
+    def worst_text(self) -> str:
+        """The largest class error with the class that has it, if any row is wrong at all."""
+        return f"{self.worst_error:.1%} ({self.worst_class})" if self.worst_error else f"{self.worst_error:.1%}"
+
+    @property
     def plain_error(self) -> float:
         """Error over all rows."""
         return self.counts.plain_error
@@ -217,10 +222,7 @@ class ClassReport:
         with_floor = any(row.floor is not None for row in self.rows)
         head = ["class", "error", "wrong", "rows", *(["floor", "met"] if with_floor else [])]
         lines = text_table(head, [_cells(row, with_floor) for row in self.rows], left=(0, 5))
-        summary = (
-            f"worst {self.worst_error:.1%} ({self.worst_class}), "
-            f"class mean {self.class_mean_error:.1%}, all rows {self.plain_error:.1%}"
-        )
+        summary = f"worst {self.worst_text}, class mean {self.class_mean_error:.1%}, all rows {self.plain_error:.1%}"
         return "\n".join([*lines, summary])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from worstclass._checks import check_choice, is_count, suggests_options
+from worstclass._text import n_of
 from worstclass._typing import FloatArray, IntArray
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import mending, vote_driven
@@ -227,7 +228,9 @@ class WorstClassBooster(MajorityVote):
             warnings.warn(ended_by, stacklevel=3)
         if not self.bound_met_:
             missed = ", ".join(str(row) for row in self._shortfalls)
-            message = f"The vote of {self.n_members_used_} members misses the training bound for {missed}. {NEAREST}"
+            message = (
+                f"The vote of {n_of(self.n_members_used_, 'member')} misses the training bound for {missed}. {NEAREST}"
+            )
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
 
     def _check_parameters(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from worstclass._text import percent, text_table
+from worstclass._text import n_of, percent, text_table
 from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays
 from worstclass.data.seen_rows import RowOverlap
 
@@ -17,7 +17,7 @@ from worstclass.data.seen_rows import RowOverlap
 PROVEN, NOT_PROVEN, CANNOT_BE_JUDGED = "proven", "not proven", "cannot be judged"
 
 #: statuses of one class, besides "proven" and "not proven"
-NO_ROWS, TOO_FEW_ROWS, NOT_ALONE, NOTHING_WANTED = "no rows", "too few rows", "not alone", "nothing wanted"
+NO_ROWS, TOO_FEW_ROWS, WAITS, NOTHING_WANTED = "no rows", "too few rows", "waits for others", "nothing wanted"
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class ClassProof(ABC):
     p_value : the largest probability of so few errors if the true rate were not below the wanted one; None if nothing
         is wanted, like all that follows.
     status : ``"proven"``, ``"not proven"``, ``"no rows"``, ``"too few rows"`` (they would prove nothing even if all
-        were right), ``"not alone"`` (its rows are enough once the other classes are proven) or ``"nothing wanted"``.
+        were right), ``"waits for others"`` (its own rows are enough, but the other classes are not proven yet) or
+        ``"nothing wanted"``.
     more_rows_at_least : further rows that would be a proof if all of them were right.
     more_rows_if_rate_stays : further rows that would be a proof at the observed rate; None if no number would, or if no
         rate is observed.
@@ -71,7 +72,7 @@ class ClassProof(ABC):
         """Say what the rows prove about an error below ``rate``; ``proven`` is the verdict of the rule for all."""
         p = float(p_value(self.wrong, self.tested, float(rate)))
         if p <= delta:
-            status = PROVEN if proven else NOT_ALONE
+            status = PROVEN if proven else WAITS
         elif self.total == 0:
             status = NO_ROWS
         else:
@@ -87,9 +88,9 @@ class ClassProof(ABC):
 
     def missing(self) -> str:
         """Say what a proof still needs."""
-        if self.status == NOT_ALONE:
-            return "proven as soon as the other classes are; it needs no further rows."
-        least = f"at least {self.more_rows_at_least:,} more rows needed, all of them {self.right_word}"
+        if self.status == WAITS:
+            return "its own rows are enough; it is proven as soon as the other classes are."
+        least = f"at least {n_of(self.more_rows_at_least or 0, 'more row')} needed, all of them {self.right_word}"
         if self.status == NO_ROWS:
             return f"it has no rows; {least}."
         start = f"{self.wrong} of {self.tested} {self.rows_word} wrong do not prove {self.wanted}; {least}"

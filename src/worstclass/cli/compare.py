@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass.cli.console import say
+from worstclass.cli.console import option_of, say
 from worstclass.cli.options import Budget, Jobs, NetworkOptions, Quiet, SelectOn, Theta, TrainingOptions
 
 if TYPE_CHECKING:
@@ -93,10 +93,16 @@ def compare(
     say(comparison_text(comparison))
     say("\n".join(f"written: {file}" for file in files))
     if comparison.best is not None:
-        own: dict[str, Any] = {"--target": data.target, "--root": data.root, "--image-size": data.image_size}
-        own |= {} if opened.is_named else {"--test-share": data.test_share, "--val-share": opened.val_share}
-        say(f"To fit and save the winner: {rules.fit_command(plan, comparison.best, data.data, options=own)}")
+        command = rules.fit_command(plan, comparison.best, data.data, options=_data_options(opened))
+        say(f"To fit and save the winner: {command}")
     return 1 if comparison.failures else 0
+
+
+def _data_options(opened: Data) -> dict[str, Any]:
+    """Return the options by which ``fit`` reads and divides the same rows."""
+    names = ("target", "ignore", "root", "image_size", *(() if opened.is_named else ("test_share",)))
+    options = {option_of(name): getattr(opened.options, name) for name in names}
+    return options if opened.is_named else {**options, "--val-share": opened.val_share}
 
 
 def _file_settings(opened: Data) -> dict[str, Any]:
@@ -107,4 +113,5 @@ def _file_settings(opened: Data) -> dict[str, Any]:
         return {}
     data = opened.options
     settings = {name: getattr(data, name) for name in ("target", "test_share", "image_size", "skip_corrupt")}
+    settings |= {"ignore": data.ignore} if data.ignore else {}
     return {**settings, "val_share": opened.val_share, "sha256": contents_hash(data.data)}

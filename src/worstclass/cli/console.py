@@ -30,12 +30,27 @@ RENAMED = {
 #: parameters of the library that an option of the same name stands for, wherever a message names one as code
 NAMED = ("skip_corrupt", "image_size", "val_share", "max_epochs_per_round", "theta", "way", "on_bad")
 
-_PARAMETER = re.compile(r"The '(?:--)?([\w-]+)' parameter of .+? must be ")
+#: what the library calls the owner of a message, and the command that stands for it
+COMMANDS = {
+    "AbstainingClassifier.certify": "certify",
+    "WorstClassOffsets": "offsets",
+    "AbstainingClassifier": "abstain",
+    "WorstClassClassifier": "fit",
+    "select_theta": "theta",
+    "certify": "certify",
+}
+
+_PARAMETER = re.compile(r"The '(?:--)?(set )?([\w-]+)' parameter of .+? must be ")
+_OWNER = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, COMMANDS))}) (?=needs |requires )")
 _AS_CODE = re.compile(rf"\b({'|'.join(NAMED)})=(?:True\b|\.\.\.|'(\w+)')?")
 _PHRASES = {
     "--image-size on the command line, image_size= in Python": "give --image-size",
     "load_model(path, module=factory), or --network package.module:callable": "--network package.module:build",
     "time_limit=": "--max-seconds ",
+    ", or a mapping from class to such a floor": ", or class=number",
+    "Make labels of one type: np.asarray(labels).astype(float).": "Write the labels as in the training data.",
+    "Make labels of one type: np.asarray(labels).astype(str).": "Write the labels as in the training data.",
+    "raise val_share": "raise --val-share",
     "allow_equal_rows=True (--allow-equal-rows)": "--allow-equal-rows",
 }
 
@@ -62,8 +77,13 @@ def in_options(message: str) -> str:
     """
     for phrase, better in _PHRASES.items():
         message = message.replace(phrase, better)
-    message = _PARAMETER.sub(lambda found: f"Option {option_of(found[1])} must be ", message)
+    message = _OWNER.sub(lambda found: f"worstclass {COMMANDS[found[1]]} ", message)
+    message = _PARAMETER.sub(lambda found: f"Option {_option(*found.groups())} must be ", message)
     return _AS_CODE.sub(lambda found: f"{option_of(found[1])} {found[2] or ''}".rstrip(), message)
+
+
+def _option(own: str | None, parameter: str) -> str:
+    return f"--set {parameter}=..." if own else option_of(parameter)
 
 
 def option_of(parameter: str) -> str:
@@ -109,6 +129,29 @@ def one_line_warnings() -> Iterator[None]:
         warnings.simplefilter("always", WorstClassWarning)
         warnings.showwarning = lambda message, *where, **more: warn(message)
         yield
+
+
+@contextmanager
+def interrupts_noted() -> Iterator[list[int]]:
+    """Note Ctrl-C in the list given, so that what is trained is saved before the command ends; a second one ends it."""
+    import signal
+    import threading
+
+    noted: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        noted.append(number)
+
+    if threading.current_thread() is not threading.main_thread():  # there are no signals elsewhere
+        yield noted
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from worstclass.cli.console import OptionError, refuse_given
+from worstclass._text import n_of
+from worstclass.cli.console import OptionError, refuse_given, warn
 from worstclass.cli.options import DataOptions, numbers_by_class
 from worstclass.data.chunks import columns_by_name
 from worstclass.data.facts import NamedDataset
 from worstclass.data.labels import known_labels
 from worstclass.data.registry import DATASETS, load_dataset
-from worstclass.data.sources import ARRAY_SUFFIX, TABLE_SUFFIXES, Source, read_source
-from worstclass.data.splits import Part, Splits, make_splits
+from worstclass.data.sources import ARRAY_SUFFIX, TABLE_SUFFIXES, Source, id_columns, read_source
+from worstclass.data.splits import ALL, Part, Splits, make_splits
 from worstclass.exceptions import DatasetError, UnknownNameError
 
 #: share of a file's rows that theta and compare hold out for validation where none is given
 VAL_SHARE = 0.2
 #: options that have no effect on a named data set
-UNUSED = ("target", "image_size", "val_share")
+UNUSED = ("target", "ignore", "image_size", "val_share")
 
 
 def find_named(data: str) -> NamedDataset | None:
@@ -44,7 +46,7 @@ class Rows:
 
     def __str__(self) -> str:
         n_rows = len(self.part)
-        return f"{n_rows:,} of {self.available:,} rows" if n_rows < self.available else f"{n_rows:,} rows"
+        return f"{n_rows:,} of {self.available:,} rows" if n_rows < self.available else n_of(n_rows, "row")
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,7 @@ class Data:
         if isinstance(self.source, Source):
             return dict(self.source.parts)
         splits = self._load_named(seed)
-        if classes.dtype.kind not in "iu":
-            splits = splits.with_names()
-        parts = {name: getattr(splits, name) for name in ("train", "val", "cal", "test")}
-        return {name: part for name, part in parts.items() if part is not None}
+        return splits.parts if classes.dtype.kind in "iu" else splits.with_names().parts
 
     def rows(self, model: Any, wanted: Sequence[str], seed: int, max_rows: int | None = None) -> Rows:
         """Return the first of the wanted parts for a model; of a named data set at most ``max_rows`` rows."""
@@ -130,7 +129,10 @@ class Data:
 
 def suited(part: Part, model: Any) -> Part:
     """Bring columns into the model's order, and check that every label is a class of the model."""
-    labels = known_labels(part.X, part.y, model.classes_, "the target column")
+    y = part.y
+    if y.dtype.kind in "iu" and all(isinstance(label, str) for label in model.classes_.tolist()):
+        y = y.astype(str)  # labels such as 10 and 11, of a model that also knows 01
+    labels = known_labels(part.X, y, model.classes_, "the target column")
     X = columns_by_name(part.X, getattr(model, "feature_names_in_", None))
     return Part(X, model.classes_[labels.index])
 
@@ -139,11 +141,21 @@ def _read_rows(options: DataOptions) -> Source:
     is_table = Path(options.data).suffix.lower() in TABLE_SUFFIXES
     if is_table and options.target is None:
         raise OptionError("Missing option --target. Name the column of the labels, for example --target diagnosis.")
-    if options.target is not None and not is_table:
-        refuse_given(["target"], f"{options.data} is not a table.")
-    return read_source(
-        options.data, target=options.target, image_size=options.image_size, skip_corrupt=options.skip_corrupt
+    ignore = getattr(options, "ignore", None) or ()
+    if not is_table:
+        given = {"target": options.target, "ignore": ignore}
+        refuse_given((name for name, value in given.items() if value), f"{options.data} is not a table.")
+    source = read_source(
+        options.data,
+        target=options.target,
+        ignore=ignore,
+        image_size=options.image_size,
+        skip_corrupt=options.skip_corrupt,
     )
+    if hasattr(options, "ignore"):  # the rows train
+        for name in id_columns(source.parts.get(ALL)):
+            warn(f"column {name!r} differs in every row. If it only identifies rows, use --ignore {shlex.quote(name)}")
+    return source
 
 
 def _at_most(part: Part, n_rows: int | None, seed: int) -> Part:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass.cli.console import OptionError, console, say, warn
+from worstclass.cli.console import OptionError, console, interrupts_noted, say, warn
 from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
+    from worstclass.experiments.run import RunResult
 
 MethodName = Annotated[
     str | None,
@@ -46,16 +49,16 @@ def fit(
     is --method ours, or ours-trees for tables; it needs --theta.
 
     Exit code 0: done, and floors are met: on held-out rows by the default, on training rows by ours and ours-trees.
-    1: done, but a floor is missed, or training was interrupted. 2: bad input.
+    1: done, but a floor is missed, or training was interrupted and what was finished is saved. 2: bad input. 130:
+    interrupted before anything was finished, or after training, with the model saved.
 
     Example: worstclass fit train.csv --target diagnosis --out model
     """
     from worstclass.cli.data import Data
-    from worstclass.cli.model import build_estimator, class_reports, default_method, described, write_model
-    from worstclass.experiments.run import RunResult, folds_on, layers_of
+    from worstclass.cli.model import build_estimator, class_reports, default_method, described
+    from worstclass.experiments.run import RunResult, folds_on
     from worstclass.methods import find_method, parse_options
-    from worstclass.report.figures import class_weight_figure, save_figure
-    from worstclass.report.summary import markdown_report, text_report
+    from worstclass.report.summary import text_report
     from worstclass.storage.folder import require_own
 
     opened = Data.open(data)
@@ -65,14 +68,16 @@ def fit(
     if theta and not record.takes_theta:
         raise OptionError(f"--theta cannot be used here: the method {name} has no accuracy floor.")
     floors = opened.floors(theta, splits.train.y) if theta or record.needs_theta else None
-    own = parse_options(record, dict(text.partition("=")[::2] for text in set_ or []))
     limits = {"max_epochs": max_epochs, "max_seconds": max_seconds}
-    more: dict[str, Any] = {"select_on": select_on, "folds": folds_on(splits, own.get("cv")), "random_state": seed}
-    model = build_estimator(name, opened, splits.train.X, booster, theta=floors, **limits, **more, **own)
-    require_own(out, "--out", "the command")  # before hours of training, not after
-    out.mkdir(parents=True, exist_ok=True)
-    started = time.perf_counter()
-    interrupted = _train(model, splits, quiet)
+    texts = dict(text.partition("=")[::2] for text in set_ or [])
+    with _errors_name_set(texts):
+        own = parse_options(record, texts)
+        more: dict[str, Any] = {"select_on": select_on, "folds": folds_on(splits, own.get("cv")), "random_state": seed}
+        model = build_estimator(name, opened, splits.train.X, booster, theta=floors, **limits, **more, **own)
+        require_own(out, "--out", "the command")  # before hours of training, not after
+        out.mkdir(parents=True, exist_ok=True)
+        started = time.perf_counter()
+        interrupted = _train(model, splits, quiet)
     seconds = time.perf_counter() - started
     settings: dict[str, Any] = {
         "theta": theta or (None if floors is None else [str(floors)]),
@@ -80,25 +85,49 @@ def fit(
     }
     settings |= {"method": name, **booster.booster(), **booster.learner(), **limits, **own}
     shares = {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
-    result = RunResult.of(
-        model,
-        data={**described(data), **shares},
-        settings={name: value for name, value in settings.items() if value is not None},
-        seed=seed,
-        seconds=seconds,
-        method=name,
-        **class_reports(model, splits),
-    )
-    history: Any = getattr(layers_of(model)[-1], "history_", None) if floors is not None else None
-    figures = [] if history is None else [Path("class-weights.png")]
-    place = write_model(model, out, {"run.json": result.model_dump(), "report.md": markdown_report(result, figures)})
-    for figure in figures:
-        save_figure(class_weight_figure(history, model.classes_.tolist()), place / figure)
+    with interrupts_noted() as noted:
+        result = RunResult.of(
+            model,
+            data={**described(data), **shares},
+            settings={name: value for name, value in settings.items() if value is not None},
+            seed=seed,
+            seconds=seconds,
+            method=name,
+            **class_reports(model, splits),
+        )
+        place = _write(model, out, result, with_weights=floors is not None)
     if interrupted:
         warn(f"interrupted: the {_finished(model)} are kept")
     say(text_report(result))
     say(f"model:  {out}\nreport: {place / 'report.md'}")
-    return 0 if result.floors_met is not False and not interrupted else 1
+    return 130 if noted else 0 if result.floors_met is not False and not interrupted else 1
+
+
+@contextmanager
+def _errors_name_set(given: Iterable[str]) -> Iterator[None]:
+    """Let errors about options of the method name --set."""
+    try:
+        yield
+    except ValueError as error:  # ours, or that of scikit-learn
+        name = next((name for name in given if str(error).startswith(f"The {name!r} parameter")), None)
+        if name is None:
+            raise
+        raise OptionError(str(error).replace(name, f"set {name}", 1)) from None
+
+
+def _write(model: Any, out: Path, result: RunResult, *, with_weights: bool) -> Path:
+    """Write the model and its report, with a figure of the class weights of a booster; return the results' folder."""
+    from worstclass.cli.model import write_model
+    from worstclass.experiments.run import layers_of
+    from worstclass.report.figures import class_weight_figure, save_figure
+    from worstclass.report.summary import markdown_report
+
+    history: Any = getattr(layers_of(model)[-1], "history_", None) if with_weights else None
+    figures = [] if history is None else [Path("class-weights.png")]
+    place = write_model(model, out, {"run.json": result.model_dump(), "report.md": markdown_report(result, figures)})
+    for figure in figures:
+        save_figure(class_weight_figure(history, model.classes_.tolist()), place / figure)
+    return place
 
 
 def _finished(model: Any) -> str:

@@ -87,8 +87,8 @@ def _refuse_unsuited(method: Method, X: Any) -> None:
     many = [name for name in columns if X[name].dtype == "category" and X[name].nunique() > MOST_CATEGORIES]
     if many:
         raise DatasetError(
-            f"Columns of text with more than {MOST_CATEGORIES} different values: {many}. Leave them out of the file if "
-            "they are names, ids or dates, or turn them into numbers."
+            f"Columns of text with more than {MOST_CATEGORIES} different values: {many}. Leave them out with "
+            "--ignore if they are names, ids or dates, or turn them into numbers."
         )
 
 
@@ -161,7 +161,8 @@ def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
 def described(data: DataOptions, rows: Rows | None = None) -> dict[str, Any]:
     """Return what a result says of its data."""
     drawn = {} if rows is None else {"part": rows.name, "rows": len(rows.part), "available": rows.available}
-    return {"name": Path(data.data).name, "target": data.target, **drawn}
+    left_out = {"ignore": ignored} if (ignored := getattr(data, "ignore", None)) else {}
+    return {"name": Path(data.data).name, "target": data.target, **left_out, **drawn}
 
 
 def made_by(data: Mapping[str, Any], seed: int, **settings: Any) -> dict[str, Any]:

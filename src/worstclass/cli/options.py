@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from worstclass.cli.console import OptionError
 from worstclass.exceptions import ParameterError
 
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model.", show_default=False)]
@@ -87,6 +88,9 @@ class TrainingOptions(SplitOptions):
     """Rows that train, choose and test."""
 
     max_test_rows: Annotated[int, typer.Option(help="Maximum number of test rows.", min=1)] = 10_000
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Column of a table to leave out, such as an id (repeatable).")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -186,4 +190,10 @@ def numbers_by_class(
         except ValueError:
             allowed = f"{allowed}, or class=number"
             raise ParameterError(option, "the command", allowed=allowed, got=value) from None
-    return found[OTHERS] if len(texts) == 1 and "=" not in texts[0] else found
+    if len(texts) == 1 and "=" not in texts[0]:
+        return found[OTHERS]
+    missing = [name for name, label in labels.items() if label not in found]
+    if missing and OTHERS not in found and set(found) <= set(classes):
+        add = f"Add {option} {missing[0]}=NUMBER, or {option} others=NUMBER for all classes that are not named."
+        raise OptionError(f"{option} is missing for {', '.join(missing)}. {add}")
+    return found

@@ -16,6 +16,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from worstclass._text import n_of
 from worstclass.boosting.callbacks import Callback, EpochInfo, FitPlan, StepInfo
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class FitProgress(Callback):
         self._plan = plan
         floors = dict.fromkeys([f"{min(plan.theta):g}", f"{max(plan.theta):g}"]) if plan.theta else ()
         floor = f", floor {' to '.join(floors)}" if floors else ""
-        rounds = f"{plan.n_rounds} rounds, edge {plan.needed_edge:.4f} each"
+        rounds = f"{n_of(plan.n_rounds, 'round')}, edge {plan.needed_edge:.4f} each"
         self._console.print(f"{len(plan.classes)} classes{floor}, {rounds}")
         self._task = self.bar.add_task("", total=plan.n_rounds)
 

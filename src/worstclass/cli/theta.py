@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from worstclass.cli.console import say
+from worstclass.cli.console import OptionError, refuse_given, say
 from worstclass.cli.options import (
     AllowEqualRows,
     BoosterOptions,
@@ -20,6 +20,12 @@ from worstclass.cli.options import (
     TrainingOptions,
     numbers_by_class,
 )
+
+#: what the ways need, each an option of its name
+NEEDED = {
+    "goal": "the floors to meet, for example --goal 0.8",
+    "baseline": "a method or a worst-class error to improve on, for example --baseline logistic",
+}
 
 Way = Annotated[
     Literal["grid", "baseline", "goal", "best"],
@@ -67,8 +73,9 @@ def theta(
     from worstclass.experiments.plan import Budget as Limits
     from worstclass.selection import select_theta
 
+    _check_way(way, goal=goal, baseline=baseline)
     thetas = None if candidates is None else [_number_or_name(text) for text in candidates.split(",")]
-    opened = Data.open(data, val_share=VAL_SHARE, unused=("target", "image_size"))
+    opened = Data.open(data, val_share=VAL_SHARE, unused=("target", "ignore", "image_size"))
     splits = opened.splits(seed)
     train, val = splits.train, splits.val
     limits = {} if budget is None else Limits.parse(budget).limits
@@ -115,6 +122,15 @@ def theta(
         say(str(tested))
     say(f"\nmodel:  {out}\nchoice: {place / 'theta.json'}")
     return 0 if selection.met else 1
+
+
+def _check_way(way: str, **given: Any) -> None:
+    """Refuse a way without the option of its name, and such an option without its way."""
+    for name, value in given.items():
+        if way == name and not value:
+            raise OptionError(f"Missing option --{name}. --way {name} needs {NEEDED[name]}.")
+        if way != name and value:
+            refuse_given([name], f"it goes with --way {name}.")
 
 
 def _number_or_name(text: str) -> Any:

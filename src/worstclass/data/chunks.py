@@ -18,7 +18,7 @@ import pandas as pd
 from worstclass._typing import BoolArray, IntArray
 from worstclass.data.arrays import ROWS, Arrays, channels_first, is_npy_folder, require_numbers, role_of
 from worstclass.data.pictures import Images, Picture, is_picture
-from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES, table_errors
+from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES, refuse_other_separators, table_errors
 from worstclass.data.trees import FileTree, is_archive
 from worstclass.exceptions import DataError, DatasetError, UnknownNameError
 
@@ -197,6 +197,7 @@ def _csv_tables(path: Path, rows: RowFormat, ids: Sequence[str], chunk_rows: int
         path, nrows=HEAD_ROWS, index_col=False, na_values=MISSING, keep_default_na=False, on_bad_lines="skip"
     )
     header, numbers = head.columns.tolist(), head.select_dtypes("number").columns
+    refuse_other_separators(path, header)
     columns = _columns(header, rows, ids, path)
     by_head = {name: "number" if name in numbers or rows.columns is None else "text" for name in columns}
     kinds = rows.kinds or by_head

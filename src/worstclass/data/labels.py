@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from worstclass._checks import kind, twin
 from worstclass._typing import IntArray
 from worstclass.data.map_style import is_map_dataset, labels_of
+from worstclass.data.splits import count_rows
 from worstclass.exceptions import DataError
 
 
@@ -60,6 +61,12 @@ def known_labels(X: Any, y: Any, classes: npt.NDArray[Any], name: str = "y_val")
     return Labels(classes, np.array([index[label] for label in values.tolist()], dtype=np.int64))
 
 
+def require_pair(X_val: Any, y_val: Any) -> None:
+    """Refuse validation rows without labels, and labels without rows."""
+    if X_val is None or (y_val is None and not is_map_dataset(X_val)):
+        raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
+
+
 def label_column(answers: Any) -> npt.NDArray[Any]:
     """Return the answers of a classifier, one per row; some give them as a matrix of one column."""
     column = np.asarray(answers)
@@ -91,7 +98,7 @@ def _label_array(X: Any, y: Any, name: str) -> npt.NDArray[Any]:
             check_classification_targets(values)
     except ValueError as error:
         raise DataError(str(error)) from None
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = count_rows(X)
     if n_rows != len(values):
         raise DataError(
             f"X and {name} must have one label for each row. Got {n_rows} rows and {len(values)} labels: "

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from worstclass._typing import IntArray
 from worstclass.data.equal_rows import REUSED, UNDECIDED, UNKNOWN, judge_equal_rows
 from worstclass.data.map_style import is_map_dataset
+from worstclass.data.splits import count_rows
 from worstclass.exceptions import DataError
 
 Hashes = npt.NDArray[np.uint64]
@@ -164,7 +165,7 @@ def check_unseen(
     """
     hashes = row_hashes(X, read_items=seen is not None)
     if hashes is None:
-        return RowOverlap(X.shape[0] if hasattr(X, "shape") else len(X))
+        return RowOverlap(count_rows(X))
     unknown = RowOverlap(len(hashes), n_repeated=len(hashes) - len(np.unique(hashes)))
     if seen is None:
         return unknown

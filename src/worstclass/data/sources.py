@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TABLE_SUFFIXES = (".csv", *PARQUET_SUFFIXES)
 ARRAY_SUFFIX = ".npz"
+
+#: rows from which on a column that differs in every row is taken for one of ids
+LEAST_IDS = 20
+
+#: labels that a number would not give back: 01, -007
+LEADING_ZEROS = r"\s*[+-]?0\d"
 
 #: how a missing value is written in a column of features
 MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A", "?"]
@@ -47,6 +53,7 @@ def read_source(
     path: str | Path,
     *,
     target: str | None = None,
+    ignore: Sequence[str] = (),
     image_size: int | tuple[int, int] | None = None,
     skip_corrupt: bool = False,
 ) -> Source:
@@ -56,6 +63,7 @@ def read_source(
     ----------
     path : a folder of pictures by class (or an archive of one), a folder of npy files, an npz, CSV or Parquet file.
     target : column of the labels; for tables, and only for those.
+    ignore : columns of a table to leave out, such as ids.
     image_size : height and width to bring pictures to, or one number for both; needed where they differ in size.
     skip_corrupt : leave damaged pictures out, with a warning that names them; else they are an error.
 
@@ -80,7 +88,7 @@ def read_source(
         allowed = "left out unless the data is a folder of pictures"
         raise ParameterError("image_size", "read_source", allowed=allowed, got=image_size)
     if target is not None:
-        return Source({ALL: read_table(path, target)})
+        return Source({ALL: read_table(path, target, ignore)})
     if not path.exists():
         raise DatasetError(f"There is no file or folder {path}.")
     if is_arrays:
@@ -95,17 +103,21 @@ def read_source(
     return Source(read_image_folder(path, image_size=image_size, skip_corrupt=skip_corrupt))
 
 
-def read_table(path: str | Path, target: str) -> Part:
+def read_table(path: str | Path, target: str, ignore: Sequence[str] = ()) -> Part:
     """Read a CSV or Parquet file; columns that are not numbers become categories.
+
+    Labels of a CSV file are numbers if all of them are, and text otherwise. If one has leading zeros (01), all stay
+    text, as they are written.
 
     Parameters
     ----------
     path : the file; ``.parquet`` and ``.pq`` are Parquet, which needs pyarrow, and all else is CSV.
     target : name of the column that holds the labels; a row without a label is refused.
+    ignore : names of columns to leave out.
 
     Returns
     -------
-    A part whose X is a data frame with every column but the target.
+    A part whose X is a data frame with every column but the target and those left out.
     """
     import pandas as pd
 
@@ -118,13 +130,34 @@ def read_table(path: str | Path, target: str) -> Part:
     if target not in table.columns:
         raise UnknownNameError("target", f"the table {path.name}", target, table.columns)
     labels = table.pop(target)
+    for name in ignore:
+        if name not in table.columns:
+            raise UnknownNameError("ignore", f"the table {path.name}", name, table.columns)
+    table = table.drop(columns=list(ignore))
     if labels.isna().any():
         count, first = labels.isna().sum(), labels.isna().argmax() + 1
         raise DatasetError(f"{path}: the target {target!r} is empty in {count} rows, first in row {first}.")
     if table.shape[1] == 0:
-        raise DatasetError(f"{path}: there is no column besides the target {target!r}.")
+        ignored = " and those ignored" if ignore else ""
+        raise DatasetError(f"{path}: there is no column besides the target {target!r}{ignored}.")
     y = labels if pd.api.types.is_numeric_dtype(labels) else labels.astype(object)
     return Part(categories_for_text(table, str(path)), y.to_numpy())
+
+
+def id_columns(part: Part | None) -> list[str]:
+    """Return the columns of a table whose text or whole numbers differ in every row; none of a few rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"id": range(30), "size": 0.5, "age": [40, 50] * 15})
+    >>> id_columns(Part(table, np.zeros(30)))
+    ['id']
+    """
+    columns = getattr(getattr(part, "X", None), "columns", ())
+    if part is None or len(part) < LEAST_IDS:
+        return []
+    return [name for name in columns if part.X[name].dtype.kind not in "fb" and part.X[name].is_unique]
 
 
 def categories_for_text(table: pd.DataFrame, where: str) -> pd.DataFrame:
@@ -154,9 +187,21 @@ def table_errors(path: Path) -> Iterator[None]:
         raise
     except ImportError:
         raise DatasetError(f"Reading {path} needs pyarrow: pip install 'worstclass[parquet]'.") from None
+    except UnicodeDecodeError:
+        hint = "Save it as UTF-8, for example with: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv"
+        raise DatasetError(f"{path} cannot be read as a CSV file: it is not UTF-8 text. {hint}") from None
     except (ValueError, NotImplementedError, OSError, csv.Error) as error:
         kind = "Parquet" if path.suffix.lower() in PARQUET_SUFFIXES else "CSV"
         raise DatasetError(f"{path} cannot be read as a {kind} file: {error}") from None
+
+
+def refuse_other_separators(path: Path, columns: Sequence[str]) -> None:
+    """Refuse a CSV file whose columns are separated by semicolons or tabs."""
+    found = next((sep for sep in (";", "\t") if len(columns) == 1 and sep in columns[0]), None)
+    if found:
+        name = {";": "semicolons", "\t": "tabs"}[found]
+        save = f"python -c \"import pandas; pandas.read_csv('OLD.csv', sep={found!r}).to_csv('NEW.csv', index=False)\""
+        raise DatasetError(f"{path} separates its columns by {name}. Save it with commas, for example with: {save}")
 
 
 def _read(path: Path, target: str) -> pd.DataFrame:
@@ -165,10 +210,15 @@ def _read(path: Path, target: str) -> pd.DataFrame:
     with table_errors(path):
         if path.suffix.lower() in PARQUET_SUFFIXES:
             return pd.read_parquet(path, engine="pyarrow").reset_index(drop=True)
-        columns = pd.read_csv(path, nrows=0).columns
+        columns = pd.read_csv(path, nrows=0).columns.tolist()
+        refuse_other_separators(path, columns)
         # a class may well be called "None" or "NA"; in the target only an empty cell is missing
         missing = {name: [""] if name == target else MISSING for name in columns}
         table: pd.DataFrame = pd.read_csv(path, na_values=missing, keep_default_na=False)
+        if target in columns and pd.api.types.is_numeric_dtype(table[target]):
+            written = pd.read_csv(path, usecols=[target], dtype=str, na_values=[""], keep_default_na=False)[target]
+            if written.str.match(LEADING_ZEROS).any():
+                table[target] = written
     if not isinstance(table.index, pd.RangeIndex):
         raise DatasetError(f"{path}: the rows have more fields than the first line names. Name every column.")
     return table

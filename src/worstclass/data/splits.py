@@ -128,7 +128,7 @@ def make_splits(
         raise DataError(f"y must be one label per row, shape (n,), of at least one row. Got shape {labels.shape}.")
     if any(label is None or label != label for label in labels.tolist()):
         raise DataError("y must have a label for every row. Got None or NaN among them; leave those rows out.")
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = count_rows(X)
     if n_rows != len(labels):
         raise DataError(f"X and y must have one label for each row. Got {n_rows} rows and {len(labels)} labels.")
     rows = _rows_by_part(labels, shares, np.random.default_rng(seed))
@@ -144,6 +144,11 @@ def columns_in_order(X: Any, names: Any) -> Any:
     if names is None or not hasattr(X, "columns") or set(names) != set(X.columns):
         return X
     return X[list(names)]
+
+
+def count_rows(X: Any) -> int:
+    """Return the number of rows of an array, a sparse matrix, a data frame or a list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def take_rows(X: Any, index: IntArray) -> Any:

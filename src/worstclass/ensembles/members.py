@@ -7,19 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
+from worstclass._text import n_of
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
-from worstclass.data.splits import take_rows
 from worstclass.ensembles.combination import stratified_folds
 from worstclass.ensembles.portfolio import OWNER
 from worstclass.exceptions import DataError
-from worstclass.wrappers.scores import class_scores, resolve_kind
-
-Split = tuple[IntArray, IntArray]
+from worstclass.wrappers.scores import Split, aligned_scores, out_of_fold, resolve_kind
 
 #: a single held-out part is one of so many
 N_PARTS = 5
@@ -31,41 +26,35 @@ class Candidate(NamedTuple):
     name: str
     models: list[Any]
     probability: FloatArray
+    target: IntArray
     seconds: float
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutTask:
-    """Rows to train on and rows to be judged by, as index pairs. The held-out rows may be others (``X_val``)."""
+    """Rows to train on and rows to be judged by, as index pairs. The held-out rows may be others (``X_val``).
 
-    classes: npt.NDArray[Any]
+    The labels are class indices: members know no others.
+    """
+
     X: Any
-    y: IntArray
-    X_held: Any
-    y_held: IntArray
+    labels: Labels
+    held_out: tuple[Any, IntArray]
     splits: list[Split]
 
     @classmethod
     def of(cls, X: Any, labels: Labels, held_out: tuple[Any, Labels] | None, n_folds: int, seed: int) -> HeldOutTask:
         """Return folds of the rows, or one split whose held-out rows were given."""
-        y = labels.index
+        y, numbered = labels.index, Labels(np.arange(labels.n_classes), labels.index)
         if held_out is not None:
-            everything = np.arange(len(y)), np.arange(len(held_out[1].index))
-            return cls(labels.classes, X, y, held_out[0], held_out[1].index, [everything])
+            rows, target = held_out[0], held_out[1].index
+            return cls(X, numbered, (rows, target), [(np.arange(len(y)), np.arange(len(target)))])
         if labels.totals.max() < 2:
             raise DataError(
                 "y must have a class with two rows or more: one to train on and one to be held out. Got "
-                f"{len(y)} rows of {labels.n_classes} classes. Collect more rows, or pass X_val and y_val."
+                f"{n_of(len(y), 'row')} of {labels.n_classes} classes. Collect more rows, or pass X_val and y_val."
             )
-        found = stratified_folds(y, N_PARTS if n_folds == 1 else n_folds, seed)
-        # a classifier cannot be judged on a class that it was never shown
-        splits = [(train, held[np.isin(y[held], y[train])]) for train, held in found[:n_folds]]
-        return cls(labels.classes, X, y, X, y, splits)
-
-    @property
-    def target(self) -> IntArray:
-        """Class indices of the held-out rows, fold after fold."""
-        return np.concatenate([self.y_held[held] for _, held in self.splits])
+        return cls(X, numbered, (X, y), stratified_folds(y, N_PARTS if n_folds == 1 else n_folds, seed)[:n_folds])
 
     def small(self, share: float, least: int, seed: int) -> HeldOutTask:
         """Return the first split with a share of its training rows, to see what training costs."""
@@ -86,16 +75,9 @@ def ends_in_time(estimator: Any, seconds: float) -> bool:
 
 def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | None) -> Candidate:
     """Train one clone per split; collect its probabilities of the held-out rows."""
-    started = time.perf_counter()
-    parts = Parallel(n_jobs=n_jobs)(delayed(_train_split)(clone(estimator), task, split) for split in task.splits)
-    models = [model for model, _ in parts]
-    return Candidate(name, models, np.concatenate([part for _, part in parts]), time.perf_counter() - started)
-
-
-def _train_split(model: Any, task: HeldOutTask, split: Split) -> tuple[Any, FloatArray]:
-    train, held = split
-    model.fit(take_rows(task.X, train), task.y[train])
-    return model, class_probabilities(model, take_rows(task.X_held, held), len(task.classes))
+    started, kind = time.perf_counter(), _kind(estimator)
+    found = out_of_fold(estimator, task.X, task.labels, task.splits, kind, held_out=task.held_out, n_jobs=n_jobs)
+    return Candidate(name, found.models, np.exp(found.scores), found.target, time.perf_counter() - started)
 
 
 def class_probabilities(model: Any, rows: Any, n_classes: int) -> FloatArray:
@@ -103,7 +85,8 @@ def class_probabilities(model: Any, rows: Any, n_classes: int) -> FloatArray:
 
     A booster gives the mean of its members' probabilities instead of the shares of its vote.
     """
-    found = np.zeros((rows.shape[0], n_classes))
-    if rows.shape[0]:
-        found[:, model.classes_] = np.exp(class_scores(model, rows, resolve_kind(model, "auto", "scores", owner=OWNER)))
-    return found
+    return np.exp(aligned_scores(model, rows, _kind(model), np.arange(n_classes)))
+
+
+def _kind(classifier: Any) -> str:
+    return resolve_kind(classifier, "auto", "scores", owner=OWNER)

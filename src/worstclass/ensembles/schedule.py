@@ -89,7 +89,7 @@ class Schedule:
 
     def failed(self, name: str, error: Exception) -> None:
         """Note that a member could not be trained."""
-        self._drop(name, f"{type(error).__name__}: {error}")
+        self._drop(name, f"{type(error).__name__}: {error}".rstrip("."))
         self.failures.append(self.notes[-1])
 
     def _drop(self, name: str, why: str) -> None:

@@ -12,14 +12,15 @@ import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_count, check_positive, suggests_options
 from worstclass._state import Stateful
-from worstclass._typing import FloatArray, IntArray
+from worstclass._text import n_of
+from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, StepInfo
 from worstclass.data.encoding import TableEncoder
-from worstclass.data.labels import Labels, known_labels, training_labels
+from worstclass.data.labels import Labels, known_labels, require_pair, training_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
@@ -29,6 +30,7 @@ from worstclass.ensembles.portfolio import OWNER, Portfolio, portfolio_for
 from worstclass.ensembles.schedule import PLANNED, Schedule, default_folds
 from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
 from worstclass.floors import Floors
+from worstclass.learners.estimator import check_columns
 from worstclass.learners.sklearn_learner import with_seed
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.randomness import SeedTree
@@ -156,13 +158,13 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         schedule = self._schedule(portfolio, rows, labels, seeds, held_out is not None)
         task = HeldOutTask.of(rows, labels, held_out, schedule.folds, seeds.seed(0))
         candidates = self._train(portfolio, task, schedule, seeds)
-        probabilities = [candidate.probability for candidate in candidates]
-        combination = combine(probabilities, task.target, floors, MAX_MEMBERS)
-        counts = cross_fitted_counts(probabilities, task.target, floors, MAX_MEMBERS, seeds.seed(2))
-        self._keep(candidates, combination, task)
-        self._report(counts, floors)
+        seen = X, X if held_out is None else X_val
+        try:
+            self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
+        except KeyboardInterrupt:  # nothing is left to train; a second one ends it
+            schedule.interrupted = True
+            self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
         self.n_folds_, self.notes_ = schedule.folds, tuple(schedule.notes)
-        self.seen_rows_ = SeenRows.of(X, X if held_out is None else X_val)
         self._warn(schedule)
         if schedule.interrupted:
             raise KeyboardInterrupt
@@ -204,13 +206,12 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         is_table = isinstance(self.learners, str) and not hasattr(X, "tocsr") and np.ndim(X) <= 2
         self.encoder_ = TableEncoder().fit(X) if is_table else None
         rows = self._rows(X)
-        _validated(self, X, reset=True)
+        check_columns(self, X, reset=True)
         return rows, training_labels(X, y)
 
     def _validation_rows(self, X: Any, X_val: Any, y_val: Any, classes: npt.NDArray[Any]) -> tuple[Any, Labels]:
         """Return the held-out rows as the members get them, and their labels; refuse rows that are trained on."""
-        if X_val is None or y_val is None:
-            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
+        require_pair(X_val, y_val)
         X_val = columns_in_order(indexable(X_val), getattr(self, "feature_names_in_", None))
         check_unseen(X_val, SeenRows.of(X), roles=("training",), owner=OWNER, allow_equal_rows=True)
         return self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
@@ -262,9 +263,20 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             raise errors[0]
         return candidates
 
-    def _keep(self, candidates: list[Candidate], combination: Combination, task: HeldOutTask) -> None:
+    def _combine(
+        self, candidates: list[Candidate], classes: npt.NDArray[Any], floors: Floors | None, seed: int, seen: Any
+    ) -> None:
+        """Choose members and offsets, keep what was chosen, and estimate the error of each class."""
+        probabilities, target = [candidate.probability for candidate in candidates], candidates[0].target
+        combination = combine(probabilities, target, floors, MAX_MEMBERS)
+        counts = cross_fitted_counts(probabilities, target, floors, MAX_MEMBERS, seed)
+        self.classes_, self.seen_rows_ = classes, SeenRows.of(*seen)
+        self._report(counts, floors)
+        self._keep(candidates, combination)
+
+    def _keep(self, candidates: list[Candidate], combination: Combination) -> None:
         """Keep the models of the members that were chosen."""
-        self.classes_ = task.classes
+        n_folds = len(candidates[0].models)
         self.estimators_ = [
             model
             for member, weight in zip(candidates, combination.weights, strict=True)
@@ -272,11 +284,10 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             for model in member.models
         ]
         shares = combination.weights[combination.weights > 0]
-        self.weights_ = np.repeat(shares / len(task.splits), len(task.splits))
+        self.weights_ = np.repeat(shares / n_folds, n_folds)
         self.offsets_ = combination.offsets
         self.portfolio_ = tuple(
-            _record(member, float(weight), task.target)
-            for member, weight in zip(candidates, combination.weights, strict=True)
+            _record(member, float(weight)) for member, weight in zip(candidates, combination.weights, strict=True)
         )
 
     def _report(self, counts: ClassCounts, floors: Floors | None) -> None:
@@ -303,7 +314,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             )
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
         if self.shortfall_:
-            missed = ", ".join(f"{label} ({rows} more rows)" for label, rows in self.shortfall_.items())
+            missed = ", ".join(f"{label} ({n_of(rows, 'more row')})" for label, rows in self.shortfall_.items())
             message = f"Floors are missed on held-out rows: {missed}."
             warnings.warn(message, UnmetBoundWarning, stacklevel=3)
 
@@ -329,8 +340,9 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self, "estimators_")
         X = columns_in_order(indexable(X), getattr(self, "feature_names_in_", None))
+        if np.ndim(X) > 1:  # first, because its errors name this estimator
+            check_columns(self, X, reset=False)
         rows = self._rows(X)
-        _validated(self, X, reset=False)
         K = len(self.classes_)
         parts = (
             weight * class_probabilities(model, rows, K)
@@ -339,18 +351,11 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         return log_scores(sum(parts, np.zeros((rows.shape[0], K)))) + self.offsets_
 
 
-def _record(member: Candidate, weight: float, target: IntArray) -> PortfolioRecord:
+def _record(member: Candidate, weight: float) -> PortfolioRecord:
     """Describe a member by what it would do alone, with offsets of its own."""
+    target = member.target
     alone = combine([member.probability], target, None, 1)
     K = member.probability.shape[1]
     answers = alone.scores([member.probability]).argmax(axis=1)
     counts = ClassCounts(count_correct(target, answers, K), np.bincount(target, minlength=K))
     return PortfolioRecord(member.name, weight, counts.worst_error, counts.plain_error, member.seconds)
-
-
-def _validated(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Let scikit-learn compare the number and the names of the columns with those of training."""
-    try:
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-    except ValueError as error:
-        raise DataError(str(error)) from None

@@ -181,7 +181,7 @@ def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
     """Check the names of methods; ``all`` stands for every installed method, for images for those of the network."""
     if list(names) != ["all"]:
         for name in names:
-            find_method(name)
+            find_method(name, "methods")
         if not names or len(set(names)) != len(names):
             raise ParameterError("methods", "compare", allowed="'all', or names, each once", got=list(names))
         return tuple(names)
@@ -267,7 +267,8 @@ def fit_command(
     ----------
     plan, name : the comparison, and a method of it.
     data, out : the data as the command line names it, and the folder for the model.
-    options : further options of the command, such as ``{"--target": "diagnosis"}``; None stands for one left out.
+    options : further options of the command, such as ``{"--target": "diagnosis"}``; None stands for one left out, and a
+        list for one that is repeated.
 
     Examples
     --------
@@ -276,7 +277,9 @@ def fit_command(
     'worstclass fit t.csv --target kind --method ours --theta 0.8 --set gamma=0.25 --network mlp --lr 0.01
     --max-epochs 50 --select-on worst --seed 0 --out model'
     """
-    method, values = find_method(name), list((options or {}).items())
+    method, values = find_method(name), list[tuple[str, Any]]()
+    for option, given in (options or {}).items():
+        values += [(option, value) for value in (given if isinstance(given, list) else [given])]
     values.append(("--method", name))
     if method.needs_theta:
         floors = plan.theta if isinstance(plan.theta, Mapping) else {"": plan.theta}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import platform
 import subprocess
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ import pydantic
 
 from worstclass.data.splits import Splits
 from worstclass.ensembles.schedule import default_folds
+from worstclass.ensembles.worst_class import PortfolioRecord
 from worstclass.exceptions import ModelFormatError
 from worstclass.metrics import ClassReport
 
@@ -71,16 +71,6 @@ class BoostingResult(pydantic.BaseModel):
     shortfall: dict[str, int] = {}
 
 
-class MemberResult(pydantic.BaseModel):
-    """One member of a portfolio: the values of a ``PortfolioRecord``."""
-
-    name: str
-    weight: float
-    worst_error: float
-    plain_error: float
-    seconds: float
-
-
 class PortfolioResult(pydantic.BaseModel):
     """What ``WorstClassClassifier`` did.
 
@@ -96,7 +86,7 @@ class PortfolioResult(pydantic.BaseModel):
     """
 
     n_folds: int
-    members: list[MemberResult]
+    members: list[PortfolioRecord]
     held_out: Report
     theta: dict[str, float] | None = None
     floors_met: bool | None = None
@@ -118,7 +108,6 @@ class RunResult(pydantic.BaseModel):
     portfolio : members and held-out estimate of a ``WorstClassClassifier``; None for another model.
     offsets : ``scores``, ``offsets`` by class, ``floors_met``, and class reports on the rows that chose the offsets,
         without (``before``) and with them (``after``); None without offsets.
-    abstaining : always None; a model that abstains has a ``certificate.json`` instead.
     """
 
     model: str
@@ -135,7 +124,6 @@ class RunResult(pydantic.BaseModel):
     boosting: BoostingResult | None = None
     portfolio: PortfolioResult | None = None
     offsets: dict[str, Any] | None = None
-    abstaining: None = None
 
     @property
     def bound_met(self) -> bool | None:
@@ -235,7 +223,7 @@ def _boosting(booster: Any) -> BoostingResult:
 def _portfolio(model: Any) -> PortfolioResult:
     return PortfolioResult(
         n_folds=model.n_folds_,
-        members=[MemberResult(**asdict(record)) for record in model.portfolio_],
+        members=list(model.portfolio_),
         held_out=model.cv_report_,
         theta=None if model.theta_ is None else _by_class(model, model.theta_),
         floors_met=model.floors_met_,

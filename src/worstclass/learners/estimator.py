@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from worstclass._checks import plain, require_known_options
 from worstclass._state import Stateful
-from worstclass.data.labels import Labels, known_labels
+from worstclass.data.labels import Labels, known_labels, require_pair
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError
 from worstclass.learners.base import Encoder, Inputs, WeakLearner
@@ -73,10 +73,7 @@ class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
         self.learner_: WeakLearner
         checked = self.learner_.check_X(X)
         if not is_map_dataset(X):
-            try:
-                validate_data(self, X, reset=reset, skip_check_array=True)
-            except ValueError as error:
-                raise DataError(str(error)) from None
+            check_columns(self, X, reset=reset)
         if reset:
             self._column_kinds = column_kinds(X)
         return with_kinds(checked, self._column_kinds)
@@ -84,10 +81,17 @@ class LearnerClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def _validation(self, encoder: Encoder, labels: Labels, X_val: Any, y_val: Any) -> tuple[Inputs, Labels] | None:
         if X_val is None and y_val is None:
             return None
-        if X_val is None or (y_val is None and not is_map_dataset(X_val)):
-            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
+        require_pair(X_val, y_val)
         rows = self._check_X(X_val, reset=False)
         return encoder.encode(rows), known_labels(rows, y_val, labels.classes)
+
+
+def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Let scikit-learn compare the number and names of the columns with those of training, or (``reset``) note them."""
+    try:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    except ValueError as error:
+        raise DataError(str(error)) from None
 
 
 def with_input_tags(tags: Any, inside: Any) -> Any:

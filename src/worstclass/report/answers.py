@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from worstclass._text import n_of
 from worstclass.data.chunks import Chunk
 from worstclass.data.labels import label_column
 from worstclass.exceptions import DataError, ParameterError, WorstClassError
-from worstclass.wrappers.scores import class_scores
+from worstclass.wrappers.scores import class_scores, lead
 
 #: bad rows that a message lists, and bad rows after which a file that is refused is searched no further
 MOST_NAMED, MOST_SEARCHED = 5, 20
@@ -106,8 +107,7 @@ class Answers:
             if not hasattr(self.model, "decision_function"):
                 return None
             scores = class_scores(self.model, X, "decision")
-        top_two = np.partition(scores, -2, axis=1)[:, -2:]
-        return top_two[:, 1] - top_two[:, 0]
+        return lead(scores)
 
     def require_rows(self, file: Path) -> None:
         """Refuse the file if it has bad rows that must not be left out, or no rows at all."""
@@ -115,7 +115,7 @@ class Answers:
         if n_bad and self.on_bad == "refuse":
             named = [f"row {number}: {self.bad[number]}" for number in sorted(self.bad)[:MOST_NAMED]]
             named += [f"and {n_bad - MOST_NAMED} more"] if n_bad > MOST_NAMED else []
-            count = f"{'at least ' if self.cut else ''}{n_bad} bad {'row' if n_bad == 1 else 'rows'}"
+            count = f"{'at least ' if self.cut else ''}{n_of(n_bad, 'bad row')}"
             use = "Correct them, or use on_bad='skip' or on_bad='abstain'."
             raise DataError(f"{file} has {count}: {'; '.join(named)}. {use}")
         if not self.written and not n_bad:
@@ -124,7 +124,7 @@ class Answers:
     def __str__(self) -> str:
         n_bad = len(self.bad)
         bad = {"skip": f", {n_bad:,} skipped", "abstain": f", {n_bad:,} of them bad" if n_bad else ""}
-        return f"{self.written:,} rows, {self.abstained:,} abstained{bad.get(self.on_bad, '')}"
+        return f"{n_of(self.written, 'row')}, {self.abstained:,} abstained{bad.get(self.on_bad, '')}"
 
 
 def write_answers(frames: Iterator[pd.DataFrame], out: Path, classes: Any, source: Path) -> None:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from worstclass._text import text_table
+from worstclass._text import n_of, text_table
 from worstclass.experiments.ranking import Comparison, MethodRow, Note, Spread
 from worstclass.experiments.significance import ALPHA, CLAIMS, MIN_SEEDS, PairedTest
 from worstclass.report.figures import COLOURS, as_text, save_figure
@@ -41,7 +41,7 @@ PLAIN_MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 
 
 def comparison_markdown(comparison: Comparison) -> str:
     """Write the whole comparison: table, tests, failures, notes, and where it comes from."""
-    n_methods, n_seeds = _count(len(comparison.rows), "method"), _count(len(comparison.seeds), "seed")
+    n_methods, n_seeds = n_of(len(comparison.rows), "method"), n_of(len(comparison.seeds), "seed")
     rows = [[_inline(cell) for cell in _cells(row, comparison)] for row in comparison.rows]
     for row, cells in zip(comparison.rows, rows, strict=True):
         if row.rank == 1:
@@ -175,10 +175,10 @@ def _captions(comparison: Comparison) -> list[str]:
         lines.append("A method with fewer finished seeds than others is not ranked: its mean is over other seeds.")
     marks = []
     if n_tests := sum(test.p is not None for test in comparison.against_reference):
-        marks.append(f"{FROM_REFERENCE} from {comparison.reference} ({_count(n_tests, 'test')})")
+        marks.append(f"{FROM_REFERENCE} from {comparison.reference} ({n_of(n_tests, 'test')})")
     if any(test.p is not None for test in _tests_against_best(comparison)):
         n_pairs = sum(test.p is not None for test in comparison.pairs)
-        marks.append(f"{FROM_BEST} from {comparison.best}, the best ({_count(n_pairs, 'pair')}: results chose it)")
+        marks.append(f"{FROM_BEST} from {comparison.best}, the best ({n_of(n_pairs, 'pair')}: results chose it)")
     if marks:
         ratio = comparison.test_to_train
         test = "t-test" if ratio is None else f"corrected resampled t-test with n_test/n_train = {ratio:.3g}"
@@ -229,10 +229,6 @@ def _amount(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _seeds(seeds: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from worstclass._text import text_table
+from worstclass._text import n_of, text_table
 from worstclass.boosting.booster import NEAREST
 from worstclass.experiments.run import BoostingResult, PortfolioResult, RunResult
 from worstclass.metrics import ClassReport
@@ -30,7 +30,7 @@ def verdict(result: RunResult) -> str:
         for part, title in PARTS.items():
             if getattr(result, part) is not None:
                 report = ClassReport.from_dict(getattr(result, part))
-                return f"Worst class on the {title}: {report.worst_class}, error {report.worst_error:.1%}."
+                return f"Error of the worst class on the {title}: {report.worst_text}."
         return "No rows were counted."
     if result.bound_met:
         return (
@@ -55,7 +55,7 @@ def _held_out_verdict(portfolio: PortfolioResult) -> str:
 
 def _named(names: Sequence[str], short: Mapping[str, int]) -> str:
     """List classes, with the rows that they are short of where that is known."""
-    listed = [f"{name} ({short[name]} rows short)" if name in short else name for name in names]
+    listed = [f"{name} ({n_of(short[name], 'row')} short)" if name in short else name for name in names]
     more = f" and {len(listed) - MAX_NAMED} more" if len(listed) > MAX_NAMED else ""
     return f"{', '.join(listed[:MAX_NAMED])}{more}"
 
@@ -67,7 +67,7 @@ def _answers(result: RunResult, boosting: BoostingResult) -> str:
     if boosting.n_members_used < boosting.n_members:
         text += f"the first {boosting.n_members_used} of {boosting.n_members} members, chosen on validation rows,"
     else:
-        text += f"{boosting.n_members_used} members"
+        text += n_of(boosting.n_members_used, "member")
     if result.offsets is not None:
         text = f"{text.rstrip(',')}, with decision offsets,"
     if boosting.n_members < boosting.n_rounds:

@@ -196,8 +196,8 @@ class ThetaSelection:
         report = self.booster.validation_report_
         if report is not None:
             lines.append(
-                f"theta {short_theta(self.theta)}: worst-class validation error {report.worst_error:.1%} "
-                f"({report.worst_class}), all rows {report.plain_error:.1%}; the vote "
+                f"theta {short_theta(self.theta)}: worst-class validation error {report.worst_text}, "
+                f"all rows {report.plain_error:.1%}; the vote "
                 f"{'meets' if self.booster.bound_met_ else 'MISSES'} it on the training rows"
             )
         never = "These rows chose; a certificate must rest on others."

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from worstclass._checks import check_choice, check_share, is_count, is_number
 from worstclass._typing import IntArray
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.data.labels import known_labels, training_labels
+from worstclass.data.labels import known_labels, require_pair, training_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import make_splits, take_rows
@@ -207,9 +207,8 @@ def _separate(
         train, val = parts.train.X, np.zeros(0, np.int64) if parts.val is None else parts.val.X
         data, index = (_take(X, train), values[train], _take(X, val), values[val]), labels.index[val]
         chosen_by = f"{len(val):,} rows held out of the training rows"
-    elif X_val is None or (y_val is None and not is_map_dataset(X_val)):
-        raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
     else:
+        require_pair(X_val, y_val)
         data, index = (X, y, X_val, y_val), known_labels(X_val, y_val, labels.classes).index
         policy: Any = {"roles": ("training",), "owner": OWNER, "allow_equal_rows": allow_equal_rows}
         allowed = check_unseen(X_val, SeenRows.of(X), **policy).allowed

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._checks import require_known_options
 from worstclass._state import Stateful
 from worstclass._typing import FloatArray
-from worstclass.data.labels import Labels, known_labels, training_labels
+from worstclass.data.labels import Labels, known_labels, require_pair, training_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import RowOverlap, SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
@@ -179,8 +179,7 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     def _validation_rows(self, X: Any, labels: Labels, X_val: Any, y_val: Any) -> tuple[Any, Labels]:
         """Return validation rows with their columns in the order of the training rows, and their labels."""
         X_val, y_val = indexable(X_val), indexable(y_val)
-        if X_val is None or (y_val is None and not is_map_dataset(X_val)):
-            raise DataError("X_val and y_val go together. Got one without the other; pass both, or neither.")
+        require_pair(X_val, y_val)
         X_val = columns_in_order(X_val, getattr(X, "columns", None))
         return X_val, known_labels(X_val, y_val, labels.classes)
 

@@ -17,12 +17,12 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
 from worstclass.data.seen_rows import SeenRows
 from worstclass.data.splits import take_rows
-from worstclass.exceptions import ParameterError, UnmetBoundWarning
+from worstclass.exceptions import DataError, ParameterError, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.wrappers.base import HeldOut, WrappedClassifier
 from worstclass.wrappers.offset_search import find_offsets
-from worstclass.wrappers.scores import class_scores, make_folds, out_of_fold, resolve_kind
+from worstclass.wrappers.scores import class_scores, lead, make_folds, out_of_fold, resolve_kind
 
 OWNER = "WorstClassOffsets"
 
@@ -136,8 +136,7 @@ class WorstClassOffsets(WrappedClassifier):
 
     def decision_margin(self, X: Any) -> FloatArray:
         """Return the largest score plus offset minus the second largest."""
-        top_two = np.partition(self._adjusted(X), -2, axis=1)[:, -2:]
-        return np.asarray(top_two[:, 1] - top_two[:, 0])
+        return lead(self._adjusted(X))
 
     def _adjusted(self, X: Any) -> FloatArray:
         check_is_fitted(self, "offsets_")
@@ -161,10 +160,15 @@ class WorstClassOffsets(WrappedClassifier):
         if not self.refit and len(folds) > 1:
             allowed, hint = "True with several folds", "Give cv one split."
             raise ParameterError("refit", OWNER, allowed=allowed, got=False, hint=hint)
-        *judged, last = out_of_fold(self.estimator, X, labels, folds, kind, options, self.n_jobs)
+        found = out_of_fold(self.estimator, X, labels, folds, kind, options=options, n_jobs=self.n_jobs)
+        if not len(found.target):
+            raise DataError("There is no held-out row to choose offsets on: the folds of cv hold none out.")
+        finite = found.scores[np.isfinite(found.scores)]
+        never = finite.min() - 2 * (np.ptp(finite) + 1)  # a score with which a class unknown to a fold does not win
+        judged = np.where(np.isfinite(found.scores), found.scores, never), found.target
         if not self.refit:
             trained, chose = folds[0]
-            return HeldOut(last, judged, SeenRows.of(take_rows(X, trained), take_rows(X, chose)), None)
+            return HeldOut(found.models[0], judged, SeenRows.of(take_rows(X, trained), take_rows(X, chose)), None)
         model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
         seen = SeenRows.of(X)
         return HeldOut(model, judged, replace(seen, validation=seen.training), None)

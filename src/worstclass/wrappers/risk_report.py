@@ -99,7 +99,11 @@ class RiskReport(ClassRecord):
         head = ["class", "risk", "wrong", "answered", "rows", "coverage", "limit", *(["proven"] if with_status else [])]
         table = text_table(head, [_cells(row, with_status) for row in self.classes], left=(0, 7))
         worst = min(self.classes, key=worst_first)
-        parts = ["worst risk unknown" if worst.risk is None else f"worst risk {worst.risk:.1%} ({worst.name})"]
+        parts = [
+            "worst risk unknown"
+            if worst.risk is None
+            else f"worst risk {worst.risk:.1%}{f' ({worst.name})' if worst.wrong else ''}"
+        ]
         if self.n_rows:
             least = min((row for row in self.classes if row.total), key=lambda row: row.answered / row.total)
             parts += [
@@ -129,13 +133,13 @@ class RiskCertificate(RiskReport, Proof):
     >>> print(RiskCertificate.judged(rows, delta=0.05, overlap=RowOverlap(99, 0, 0.0, 0, "none")))  # doctest: +ELLIPSIS
     class     risk    wrong  answered     rows  coverage    limit  proven
     b         5.0%        1        20       40     50.0%    10.0%  NOT PROVEN
-    a         0.0%        0        40       50     80.0%    10.0%  NOT ALONE
+    a         0.0%        0        40       50     80.0%    10.0%  WAITS FOR OTHERS
     c            -        0         0        9      0.0%        -  -
     worst risk 5.0% (b), least coverage 0.0% (c), 60.6% of all rows answered
     NOT PROVEN: 2 of 2 limits lack a proof.
     - b: 1 of 20 answered rows wrong do not prove a risk below 0.1; at least 26 more rows needed, all of them \
 answered and right; 192 at the observed rates.
-    - a: proven as soon as the other classes are; it needs no further rows.
+    - a: its own rows are enough; it is proven as soon as the other classes are.
     ...
     """
 

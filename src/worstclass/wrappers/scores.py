@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils.parallel import Parallel, delayed
@@ -15,7 +16,7 @@ from worstclass._checks import check_choice, is_count
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels, label_column
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.splits import take_rows
+from worstclass.data.splits import count_rows, take_rows
 from worstclass.exceptions import DataError, ParameterError
 
 Split = tuple[IntArray, IntArray]
@@ -82,6 +83,12 @@ def class_scores(estimator: Any, X: Any, kind: str) -> FloatArray:
     return log_probabilities(values) if kind in ("mean-proba", "log-proba") else values
 
 
+def lead(scores: FloatArray) -> FloatArray:
+    """Return the largest score of each row minus the second largest."""
+    top_two = np.partition(scores, -2, axis=1)[:, -2:]
+    return np.asarray(top_two[:, 1] - top_two[:, 0])
+
+
 def answers_and_margins(estimator: Any, X: Any, margin: str) -> tuple[IntArray, FloatArray]:
     """Return the class index of each answer and its margin.
 
@@ -140,34 +147,66 @@ def make_folds(cv: Any, X: Any, labels: Labels, random_state: Any, *, owner: str
     return folds
 
 
+class OutOfFold(NamedTuple):
+    """Scores of the held-out rows, their class indices, and the models, one per fold."""
+
+    scores: FloatArray
+    target: IntArray
+    models: list[Any]
+
+
 def out_of_fold(
     estimator: Any,
     X: Any,
     labels: Labels,
     folds: Iterable[Split],
     kind: str,
-    options: Mapping[str, Any],
+    *,
+    held_out: tuple[Any, IntArray] | None = None,
+    options: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
-) -> tuple[FloatArray, IntArray, Any]:
-    """Train a clone on each fold; return its scores of the held-out rows, their class indices, and the last clone.
+) -> OutOfFold:
+    """Train a clone on each fold, and collect its scores of the rows that the fold holds out.
 
     Folds run in parallel through joblib. A row that is held out several times counts as often; a row of
     ``sample_weight`` 0 is not held out. If a fold trains on no row of a class, its held-out rows of that class are left
-    out, because a classifier cannot be judged on a class it was never shown; for its other rows that class has a score
-    with which it never wins.
+    out, because a classifier cannot be judged on a class it was never shown; its other rows score -inf for that class.
+
+    Parameters
+    ----------
+    estimator, kind : the classifier, and its scores as ``class_scores`` calls them.
+    X, labels, folds : rows, their labels, and pairs of row numbers: to train on, and to hold out.
+    held_out : rows and class indices that the second number of a pair means, if they are others than X.
+    options : further options of the classifier's ``fit``.
+    n_jobs : folds that are trained in parallel.
     """
+    options, (rows, target) = options or {}, held_out or (X, labels.index)
     weight = options.get("sample_weight")
-    counts = np.ones(len(labels.index), dtype=np.bool_) if weight is None else np.asarray(weight) != 0
+    counts = np.ones(len(target), dtype=np.bool_) if weight is None else np.asarray(weight) != 0
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_score)(clone(estimator), X, labels, train, test[counts[test]], kind, options)
+        delayed(_fold)(clone(estimator), X, labels, train, rows, target, test[counts[test]], kind, options)
         for train, test in folds
     )
-    scores = np.concatenate([found for found, _, _ in parts])
-    if len(scores) == 0:
-        raise DataError("There is no held-out row to choose offsets on: the folds of cv hold none out.")
-    finite = scores[np.isfinite(scores)]
-    scores[~np.isfinite(scores)] = finite.min() - 2 * (np.ptp(finite) + 1)
-    return scores, np.concatenate([target for _, target, _ in parts]), parts[-1][2]
+    scores, targets, models = zip(*parts, strict=True)
+    return OutOfFold(np.concatenate(scores), np.concatenate(targets), list(models))
+
+
+def _fold(
+    model: Any, X: Any, labels: Labels, train: IntArray, rows: Any, target: IntArray, test: IntArray, kind: str,
+    options: Mapping[str, Any],
+) -> tuple[FloatArray, IntArray, Any]:  # fmt: skip
+    y = labels.classes[labels.index[train]]
+    model.fit(take_rows(X, train), y, **rows_of_options(options, train, labels))
+    test = test[np.isin(target[test], labels.index[train])]
+    return aligned_scores(model, take_rows(rows, test), kind, labels.classes), target[test], model
+
+
+def aligned_scores(model: Any, X: Any, kind: str, classes: npt.NDArray[Any]) -> FloatArray:
+    """Return the scores of a classifier by the given classes, shape (n, K); -inf for a class unknown to it."""
+    scores = np.full((count_rows(X), len(classes)), -np.inf)
+    if len(scores):
+        scores[:, np.searchsorted(classes, model.classes_)] = class_scores(model, X, kind)
+    return scores
 
 
 def rows_of_options(options: Mapping[str, Any], index: IntArray, labels: Labels) -> dict[str, Any]:
@@ -179,18 +218,6 @@ def rows_of_options(options: Mapping[str, Any], index: IntArray, labels: Labels)
         else value
         for name, value in options.items()
     }
-
-
-def _fit_and_score(
-    member: Any, X: Any, labels: Labels, train: IntArray, test: IntArray, kind: str, options: Mapping[str, Any]
-) -> tuple[FloatArray, IntArray, Any]:
-    member.fit(take_rows(X, train), labels.classes[labels.index[train]], **rows_of_options(options, train, labels))
-    known = np.searchsorted(labels.classes, member.classes_)
-    test = test[np.isin(labels.index[test], known)]
-    scores = np.full((len(test), labels.n_classes), -np.inf)
-    if len(test):
-        scores[:, known] = class_scores(member, take_rows(X, test), kind)
-    return scores, labels.index[test], member
 
 
 def _splitter(cv: Any, labels: Labels, random_state: Any, owner: str) -> Any:
