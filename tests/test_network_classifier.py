@@ -433,7 +433,10 @@ def test_rows_far_out_of_range_are_refused_not_answered(overlapping):
             n_estimators=2,
             max_epochs=50,
         ),
-    ]
+    ],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": "rows that are left out change the batches and the scaling"
+    },
 )
 def test_they_are_scikit_learn_classifiers(estimator, check):
     with warnings.catch_warnings():
@@ -721,3 +724,29 @@ def test_influence_needs_a_head_that_can_be_found(overlapping):
     with pytest.raises(ModuleError, match=r"must have a last layer with 3 outputs.*attribute named 'head'"):
         one(Headless, loss=LOSSES["ib"]).fit(*overlapping[:2])
     assert one(Headless).fit(*overlapping[:2]).n_epochs_ == 10  # other losses need none
+
+
+# weights of rows
+
+
+def test_only_the_ratios_of_row_weights_matter(overlapping):
+    X, y, *_ = overlapping
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    small, large = one().fit(X, y, sample_weight=weight), one().fit(X, y, sample_weight=8 * weight)
+    assert small.predict_proba(X) == pytest.approx(large.predict_proba(X), abs=1e-5)
+    equal, none = one().fit(X, y, sample_weight=np.full(len(y), 3)), one().fit(X, y)
+    assert (equal.predict_proba(X) == none.predict_proba(X)).all()
+
+
+def test_a_class_without_weight_is_not_learned(overlapping):
+    X, y, *_ = overlapping
+    model = one(max_epochs=40).fit(X, y, sample_weight=(y != "b").astype(float))
+    assert (model.predict(X[y == "b"]) == "b").mean() < 0.1
+    assert (one(max_epochs=40).fit(X, y).predict(X[y == "b"]) == "b").mean() > 0.7
+
+
+@pytest.mark.parametrize("weight", [[1.0], [-1.0] * 135, [0.0] * 135, [np.nan] * 135, np.ones((135, 1))])
+def test_row_weights_must_be_one_number_per_row(overlapping, weight):
+    X, y, *_ = overlapping
+    with pytest.raises(ParameterError, match="'sample_weight' parameter of NetworkClassifier"):
+        one().fit(X, y, sample_weight=weight)

@@ -7,6 +7,7 @@ import runpy
 import time
 import warnings
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,7 @@ from worstclass import (
     save_model,
 )
 from worstclass.boosting.callbacks import Callback
+from worstclass.ensembles.networks import NetworkClassifier
 from worstclass.ensembles.portfolio import SoftmaxSVC, portfolio_for
 from worstclass.ensembles.schedule import Schedule, default_folds
 from worstclass.exceptions import (
@@ -447,3 +449,39 @@ def test_the_example_runs(capsys):
     assert "100% equal answers" in shown
     forest, ours = (float(text) for text in re.findall(r"worst ([\d.]+)%", shown)[0:3:2])
     assert ours < forest - 20
+
+
+# networks: Hedge over the folds
+
+
+class Recorder(NetworkClassifier):
+    """Notes the weight that each class has in training, by labels 0, 1, 2; always answers 0."""
+
+    heard: ClassVar[list[np.ndarray]] = []
+
+    def fit(self, X, y, X_val=None, y_val=None, sample_weight=None):
+        self.heard.append(np.bincount(y, sample_weight, minlength=3))
+        self.classes_ = np.arange(3)
+        return self
+
+    def predict_proba(self, X):
+        return np.tile([0.8, 0.1, 0.1], (len(X), 1))
+
+
+def test_class_weights_of_a_network_follow_the_errors_on_held_out_rows():
+    X, y = np.arange(60.0)[:, None], np.repeat([0, 1, 2], [40, 12, 8])
+    Recorder.heard.clear()
+    WorstClassClassifier([Recorder(TorchLearner("mlp"))], cv=4, random_state=0).fit(X, y)
+    eta = np.sqrt(8 * np.log(3) / 4)
+    assert len(Recorder.heard) == 4
+    for done, total in enumerate(Recorder.heard):  # classes 1 and 2 were wrong in every fold so far
+        assert total / total[0] == pytest.approx([1, np.exp(eta * done), np.exp(eta * done)])
+
+
+def test_a_held_out_part_gives_all_classes_the_same_weight():
+    X, y = np.arange(60.0)[:, None], np.repeat([0, 1, 2], [40, 12, 8])
+    Recorder.heard.clear()
+    model = WorstClassClassifier([Recorder(TorchLearner("mlp"))], random_state=0)
+    model.fit(X, y, np.arange(100, 200.0)[:, None], np.arange(100) % 3)
+    (total,) = Recorder.heard
+    assert total / total[0] == pytest.approx([1, 1, 1])

@@ -49,7 +49,7 @@ class _Networks(LearnerClassifier):
         self.select_on = select_on
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, sample_weight: Any = None) -> Self:
         """Train; keep the epoch whose error (``select_on``) is least on the validation rows.
 
         Parameters
@@ -57,6 +57,8 @@ class _Networks(LearnerClassifier):
         X : rows: an array, data frame or tensor, or a map-style torch ``Dataset``.
         y : labels, strings or numbers; may be left out where X is a data set that has them.
         X_val, y_val : validation rows. Without them the training rows choose.
+        sample_weight : by what the loss of each training row is multiplied; their mean is brought to 1. The epoch is
+            chosen by the errors of all rows alike.
         """
         with self._unchanged_if_refused():
             self._check_parameters()
@@ -68,7 +70,8 @@ class _Networks(LearnerClassifier):
             seeds = SeedTree.from_random_state(self.random_state, owner=self._owner)
             training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
             validation = self._validation(training.encoder, labels, X_val, y_val)
-            self._train(training, labels, validation, seeds)
+            weight = _row_weights(sample_weight, labels, self._owner)
+            self._train(training, labels, weight, validation, seeds)
             self.seen_rows_ = SeenRows.of(X, X_val)
         return self
 
@@ -91,7 +94,12 @@ class _Networks(LearnerClassifier):
         """Return the epochs of each network."""
 
     def _train(
-        self, training: Training, labels: Labels, validation: tuple[Inputs, Labels] | None, seeds: SeedTree
+        self,
+        training: Training,
+        labels: Labels,
+        weight: FloatArray,
+        validation: tuple[Inputs, Labels] | None,
+        seeds: SeedTree,
     ) -> None:
         meter = Meter(max_seconds=self.max_seconds)
         members: list[Member] = []
@@ -101,7 +109,7 @@ class _Networks(LearnerClassifier):
             if members and meter.spent:
                 break
             choice = EpochChoice(labels, validation, self.select_on, epochs, self.patience, meter, number)
-            members.append(training.train(np.ones(len(labels.index)), choice, seeds.seed(1, number)).member)
+            members.append(training.train(weight, choice, seeds.seed(1, number)).member)
             history += choice.records
             assert choice.best is not None
             best.append(choice.best)
@@ -244,3 +252,15 @@ class DeepEnsemble(_Networks):
         if (start := getattr(self.learner, "start", "fresh")) != "fresh":
             allowed = "one with start='fresh': the networks are independent"
             raise ParameterError("learner", self._owner, allowed=allowed, got=start)
+
+
+def _row_weights(sample_weight: Any, labels: Labels, owner: str) -> FloatArray:
+    """Return weights with mean 1; refuse what is not one number per row, all at least 0 and one above it."""
+    n_rows = len(labels.index)
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,) or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        allowed = f"{n_rows} finite numbers, one per row, none negative and not all zero"
+        raise ParameterError("sample_weight", owner, allowed=allowed, got=sample_weight)
+    return np.asarray(weight / weight.mean())

@@ -176,12 +176,12 @@ def out_of_fold(
     ----------
     estimator, kind : the classifier, and its scores as ``class_scores`` calls them.
     X, labels, folds : rows, their labels, and pairs of row numbers: to train on, and to hold out.
-    held_out : rows and class indices that the second number of a pair means, if they are others than X.
+    held_out : rows and class indices that the second numbers mean, if they are others than X; all of them count.
     options : further options of the classifier's ``fit``.
     n_jobs : folds that are trained in parallel.
     """
     options, (rows, target) = options or {}, held_out or (X, labels.index)
-    weight = options.get("sample_weight")
+    weight = None if held_out is not None else options.get("sample_weight")
     counts = np.ones(len(target), dtype=np.bool_) if weight is None else np.asarray(weight) != 0
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_fold)(clone(estimator), X, labels, train, rows, target, test[counts[test]], kind, options)
