@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 from worstclass import WorstClassBooster, list_methods, load_dataset, load_model, save_model
-from worstclass.cli.app import run
+from worstclass.cli.app import COMMANDS, run
 from worstclass.cli.console import in_options
 from worstclass.cli.options import expanded
 from worstclass.experiments.run import RunResult
@@ -337,10 +337,7 @@ def test_results_of_the_model_before_are_removed(iris, capsys):
     assert [file.name for file in (iris / "model" / "results").iterdir()] == ["tuning.json"]
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["fit", "evaluate", "predict", "certify", "offsets", "abstain", "theta", "compare", "methods", "datasets"],
-)
+@pytest.mark.parametrize("command", [function.__name__.replace("_", "-") for function in COMMANDS] + ["datasets"])
 def test_every_command_has_help_with_an_example(command, capsys):
     assert run([command, "--help"]) == 0
     assert re.search(rf"Example: +worstclass {command}", capsys.readouterr().out)

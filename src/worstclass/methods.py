@@ -229,6 +229,7 @@ _BUILDERS: dict[str, Builder] = {}
 
 def _method(name: str, summary: str, build: Builder, *, kind: str = "network", **facts: Any) -> None:
     """Declare a method; ``facts`` are floors and ``requires`` of its record, and its options with defaults."""
+    assert name not in _METHODS, f"The method {name!r} is declared twice."
     known = {key: facts.pop(key) for key in ("needs_theta", "takes_theta", "requires") if key in facts}
     known.setdefault("takes_theta", known.get("needs_theta", False))
     _METHODS[name] = Method(name, summary, _REFERENCES.get(name, "-"), kind, facts, **known)

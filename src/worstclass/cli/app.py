@@ -40,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for function in COMMANDS:
-    app.command(name=function.__name__)(expanded(function))
+    app.command(name=function.__name__.replace("_", "-"))(expanded(function))
 app.add_typer(datasets_app, name="datasets")
 
 
