@@ -22,10 +22,10 @@ from worstclass.data.registry import named_dataset
 
 #: problem -> data set, its options, epochs in all, and the least worst-class error of any classifier, if it is known
 PROBLEMS: dict[str, tuple[str, dict[str, Any], int, float | None]] = {
-    "squares": ("artificial-balanced", {"n_test": 100_000}, 750, 0.206),
-    "discs-10": ("artificial-imbalanced", {"n_min": 10}, 750, 0.366),
-    "discs-50": ("artificial-imbalanced", {"n_min": 50}, 750, 0.366),
-    "discs-100": ("artificial-imbalanced", {"n_min": 100}, 750, 0.366),
+    "squares": ("artificial-balanced", {"n_test": 20_000}, 750, 0.206),
+    "discs-10": ("artificial-imbalanced", {"n_min": 10, "n_test_min": 5_000}, 750, 0.366),
+    "discs-50": ("artificial-imbalanced", {"n_min": 50, "n_test_min": 5_000}, 750, 0.366),
+    "discs-100": ("artificial-imbalanced", {"n_min": 100, "n_test_min": 5_000}, 750, 0.366),
     "fashion-mnist": ("fashion-mnist", {}, 26, None),
     "retinamnist": ("retinamnist", {}, 150, None),
 }
