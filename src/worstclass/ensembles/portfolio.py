@@ -6,11 +6,11 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
@@ -20,7 +20,8 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
 from worstclass._typing import FloatArray, IntArray
-from worstclass.exceptions import DataError, ParameterError
+from worstclass.ensembles.images import PatchFeatures, Pixels
+from worstclass.exceptions import ParameterError
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
 
@@ -48,7 +49,7 @@ def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> Portfolio:
     n_rows = int(class_sizes.sum())
     if isinstance(learners, str) and learners == "auto":
         if getattr(X, "ndim", 2) > 2:
-            return _for_images(n_rows, math.prod(X.shape[1:]))
+            return _for_images(n_rows, tuple(X.shape[1:]))
         return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes))
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
@@ -85,38 +86,22 @@ class SoftmaxSVC(SVC):
         return np.asarray(softmax(2 * decision, axis=1))
 
 
-class Pixels(TransformerMixin, BaseEstimator):
-    """Images as rows of numbers, one column for each value.
-
-    Attributes
-    ----------
-    row_shape : (channels, height, width) of the images.
-    """
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Note the shape of the images."""
-        self.row_shape = tuple(int(side) for side in X.shape[1:])
-        return self
-
-    def transform(self, X: Any) -> FloatArray:
-        """Return the values of each image, shape (n, C * H * W)."""
-        images = np.asarray(X.detach().cpu() if hasattr(X, "detach") else X)
-        if images.shape[1:] != self.row_shape:
-            raise DataError(f"X must have rows of the shape {self.row_shape}, as in training. Got {images.shape[1:]}.")
-        return images.reshape(len(images), -1).astype(np.float32)
-
-
-def _for_images(n_rows: int, n_values: int) -> Portfolio:
-    """Return two classifiers of the pixels, strong where a class has few images, and a network."""
+def _for_images(n_rows: int, shape: tuple[int, ...]) -> Portfolio:
+    """Return classifiers of patches and of pixels, strong where a class has few images, and a network."""
     from worstclass.learners.torch_learner import TorchLearner
+    from worstclass.networks.plain import SMALLEST_SIDE
 
     balanced = {"class_weight": "balanced"}
-    main_directions = PCA(min(100, n_rows // 2, n_values), svd_solver="randomized")
-    return {
+    main_directions = PCA(min(100, n_rows // 2, math.prod(shape)), svd_solver="randomized")
+    found = {
         "pixel-kernel": make_pipeline(Pixels(), StandardScaler(), main_directions, *_sharp_kernel(n_rows)),
         "pixel-trees": make_pipeline(Pixels(), ExtraTreesClassifier(100, **balanced)),
-        "network": as_classifier(TorchLearner("cnn-small", batch_size=128), n_rows),
     }
+    if len(shape) == 3 and min(shape[1:]) >= SMALLEST_SIDE:
+        linear = LogisticRegression(C=0.01, max_iter=200, **balanced)
+        found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
+        found["network"] = as_classifier(TorchLearner("cnn-small", batch_size=128), n_rows)
+    return found
 
 
 def _for_tables(n_rows: int, n_classes: int) -> Portfolio:

@@ -1,17 +1,19 @@
-"""Search for decision offsets: smoothed descent, then exact line search along one class at a time.
+"""Search for decision offsets: smoothed descent, then, where floors are given, exact line search by counts.
 
 A row of class k is wrong where its *gap*, the largest other score minus its own, exceeds zero. Counting such rows
 gives the error of a class in steps of one row, so offsets that are best by counts often owe it to a row or two. The
-search therefore has two stages:
+descent therefore estimates class errors in a way that uses more than the few rows of a small class:
 
-1. **Smoothed descent.** A kernel estimate of the distribution of the gaps replaces the counts. The soft maximum of the
-   smoothed errors is differentiable in the offsets and is minimised by L-BFGS, starting from zero offsets.
-2. **Line search by counts.** While one class is moved, every row is right on one half-line, so one sort gives the
-   counts of all classes between neighbouring thresholds (at most ``MOST_CHANGES`` of them if there are more than two
-   classes). The search takes the best move until none improves.
+1. **Every row counts for every class.** The scores, brought to scale on the same rows, tell how probable each class is
+   for each row. The error of a class is the mean over all rows, weighted by that probability: many rows, but only as
+   right as the probabilities. The mean over the rows labelled with the class is right, but of few rows. The estimate
+   is a mixture of both, in which the former counts as much as ``PRIOR_ROWS`` labelled rows.
+2. **Errors are smoothed.** A kernel estimate of the distribution of the gaps replaces the step from right to wrong.
 
-Without floors, the result is the smoothed optimum if its counted worst-class error is close to the best one found by
-counts, and a point between the two otherwise. With floors, counts alone decide.
+The soft maximum of these errors is differentiable in the offsets and is minimised by L-BFGS. With floors, a line search
+by counts follows: while one class is moved, every row is right on one half-line, so one sort gives the counts of all
+classes between neighbouring thresholds (at most ``MOST_CHANGES`` of them if there are more than two classes). The
+search takes the best move until none improves.
 """
 
 from __future__ import annotations
@@ -35,6 +37,11 @@ BANDWIDTH = (4 * np.pi**0.5 / (np.pi**2 / 3) ** 2) ** (1 / 3)
 NORMAL_RANGE = 1.349
 #: sharpness of the soft maximum of the class errors
 SHARPNESS = 20.0
+#: labelled rows that the estimate by probabilities is worth. At an error of 30% so many rows have a standard error of 5
+#: points: the estimate is taken to be right to about that
+PRIOR_ROWS = 80
+#: weight of the squared offsets that bring the scores to scale, so that a class with few rows does not run away
+RIDGE = 1e-3
 #: the descent ends when a step lowers the smoothed error by less than this share of it (L-BFGS-B's own default)
 PRECISION = 2.2e-9
 #: steps in which the way from one vector of offsets to another is tried
@@ -69,6 +76,7 @@ class OffsetProblem:
     target : class indices, shape (n,); every class has a row.
     quota : how many rows of each class should be right, shape (K,). None: all, so that the shortfall of a class is its
         error.
+    prior_rows : labelled rows that the estimate of a class error by probabilities is worth; 0 for labels alone.
 
     Examples
     --------
@@ -80,6 +88,7 @@ class OffsetProblem:
     scores: FloatArray
     target: IntArray
     quota: IntArray | None = None
+    prior_rows: float = PRIOR_ROWS
 
     @property
     def n_classes(self) -> int:
@@ -97,18 +106,40 @@ class OffsetProblem:
         return self.totals if self.quota is None else np.minimum(self.quota, self.totals)
 
     @cached_property
-    def gaps(self) -> FloatArray:
-        """Scores minus the score of the row's own class; -inf for that class. Shape (n, K)."""
+    def membership(self) -> FloatArray:
+        """What each row contributes to the error of each class, shape (n, K); every column has the sum 1."""
+        labelled = self.totals / (self.totals + self.prior_rows)
+        probable = posterior(self.scores, self.target)
+        found = probable * ((1 - labelled) / probable.sum(axis=0))
+        found[np.arange(len(self.target)), self.target] += (labelled / self.totals)[self.target]
+        return np.asarray(found)
+
+    @cached_property
+    def bandwidth(self) -> FloatArray:
+        """Width of the kernel that smoothes the gaps of each class."""
+        n_rows = 1 / (self.membership**2).sum(axis=0)  # as many equal contributions would vary as much
+        return np.asarray(BANDWIDTH * self.spread * n_rows ** (-1 / 3))
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """How widely the gaps of the rows of each class are spread, as a deviation that outliers do not move."""
         rows = np.arange(len(self.target))
-        gaps = self.scores - self.scores[rows, self.target][:, None]
-        gaps[rows, self.target] = -np.inf
-        return gaps
+        first, second = two_largest(self.scores)
+        rival = np.where(first == self.target, second, first)
+        gap = self.scores[rows, rival] - self.scores[rows, self.target]
+        found = np.zeros(self.n_classes)
+        for k in range(self.n_classes):
+            own = gap[self.target == k]
+            low, high = np.percentile(own, [25, 75])
+            found[k] = min((high - low) / NORMAL_RANGE, own.std()) or own.std()
+        known = found > RESOLUTION
+        return np.where(known, found, np.median(found[known]) if known.any() else 1.0)
 
     def of_classes(self, present: IntArray) -> OffsetProblem:
         """Return the problem of those classes that have rows."""
         quota = None if self.quota is None else self.quota[present]
         scores = np.ascontiguousarray(self.scores[:, present])
-        return OffsetProblem(scores, np.searchsorted(present, self.target), quota)
+        return OffsetProblem(scores, np.searchsorted(present, self.target), quota, self.prior_rows)
 
     def merits(self, right: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return the three parts of the merit for counts of right rows by class, the last dimension."""
@@ -141,15 +172,15 @@ class Move(NamedTuple):
 def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = None) -> FloatArray:
     """Find offsets b for which ``argmax_k (score_k + b_k)`` serves the worst class.
 
-    Without quotas, the worst-class error on the rows is small; with quotas, the largest shortfall is small, then the
-    number of wrong rows. The worst class is never worse than with zero offsets, which are kept where no better ones are
-    found. With two classes the smallest worst-class error is found exactly.
+    Without quotas, the worst-class error on new rows should be small; with quotas, the largest shortfall on these rows
+    is small, then the number of wrong rows. On these rows the worst class is never worse than with zero offsets, which
+    are kept where no better ones are found. With two classes and quotas, no offsets have a smaller shortfall.
 
     Parameters
     ----------
     scores : shape (n, K), finite; of probabilities, ``scores.log_probabilities``.
     target : class indices, shape (n,). A class without a row keeps the offset 0, the mean of the others.
-    quota : how many rows of each class should be right, shape (K,); for floors, their ``vote_quota``.
+    quota : how many rows of each class should be right, shape (K,); for floors, their ``vote_quota``. None: no floors.
 
     Returns
     -------
@@ -158,7 +189,8 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     Examples
     --------
     >>> scores = np.array([[0.0, s] for s in (1, 2, 4, 3, 5)])
-    >>> (scores + find_offsets(scores, np.array([0, 0, 0, 1, 1]))).argmax(axis=1).tolist()
+    >>> target = np.array([0, 0, 0, 1, 1])
+    >>> (scores + find_offsets(scores, target, quota=np.bincount(target))).argmax(axis=1).tolist()
     [0, 0, 1, 1, 1]
     """
     scores = scores - scores.max(axis=1, keepdims=True)  # a constant for each row changes nothing
@@ -170,7 +202,7 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
         return zero
     problem = everyone.of_classes(present)
     found = zero.copy()
-    found[present] = _by_counts(problem) if quota is not None else _near_smoothed(problem)
+    found[present] = least_smoothed(problem)[0] if quota is None else _by_counts(problem)
     found[present] -= found[present].mean()
     merit, at_zero = everyone.merit(found), everyone.merit(zero)
     return found * scale if (merit.worst, merit.wrong) < (at_zero.worst, at_zero.wrong) else zero
@@ -215,18 +247,6 @@ def smoothed_offsets(
     return offsets, error
 
 
-def _near_smoothed(problem: OffsetProblem) -> FloatArray:
-    """Move from the best offsets by counts towards the smoothed optimum, as far as the worst class allows.
-
-    It may exceed the smallest worst-class error found by one standard error; with two classes, not at all.
-    """
-    smooth, _ = least_smoothed(problem)
-    best = climb(problem, smooth)
-    slack = 0.0 if problem.n_classes == 2 else standard_error(problem, best)
-    limit = min(problem.merit(best).worst + slack, problem.merit(np.zeros_like(best)).worst)
-    return towards(problem, best, smooth, limit)
-
-
 def _by_counts(problem: OffsetProblem) -> FloatArray:
     """Find a small largest shortfall, then few wrong rows: line searches from three starts."""
     smooth, zero = least_smoothed(problem)[0], np.zeros(problem.n_classes)
@@ -244,30 +264,42 @@ def towards(problem: OffsetProblem, start: FloatArray, end: FloatArray, limit: f
     return start
 
 
-def standard_error(problem: OffsetProblem, offsets: FloatArray) -> float:
-    """Return the binomial standard error of the worst-class error; of several worst classes, the largest one counts.
-
-    An error of 0 or 1 is taken as if half a row were otherwise.
-    """
-    errors = 1 - problem.right(offsets) / problem.totals
-    n_rows = problem.totals[errors == errors.max()].max()
-    rate = np.clip(errors.max(), 0.5 / n_rows, 1 - 0.5 / n_rows)
-    return float(np.sqrt(rate * (1 - rate) / n_rows))
-
-
 # smoothed descent
+
+
+def posterior(scores: FloatArray, target: IntArray) -> FloatArray:
+    """Return how probable each class is for each row, shape (n, K): the softmax of scores that are brought to scale.
+
+    One factor for all scores and one offset for each class are those of the largest likelihood on the rows.
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger, "On Calibration of Modern Neural Networks", ICML 2017.
+    """
+    n, K = scores.shape
+    scale = float(np.abs(scores).mean()) or 1.0
+    scores, own = scores / scale, np.eye(K)[target]
+
+    def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        factor, offsets = np.exp(parameters[0]), parameters[1:]
+        logits = factor * scores + offsets
+        excess = softmax(logits, axis=1) - own
+        value = (logsumexp(logits, axis=1) - logits[np.arange(n), target]).mean() + RIDGE * (offsets**2).sum()
+        by_offset = excess.mean(axis=0) + 2 * RIDGE * offsets
+        return float(value), np.append(factor * (excess * scores).sum() / n, by_offset)
+
+    found = minimize(loss, np.append(np.log(scale), np.zeros(K)), jac=True, method="L-BFGS-B").x
+    return np.asarray(softmax(np.exp(found[0]) * scores + found[1:], axis=1))
 
 
 def least_smoothed(
     problem: OffsetProblem, start: FloatArray | None = None, precision: float = PRECISION
 ) -> tuple[FloatArray, float]:
     """Minimise the smoothed largest shortfall; return the offsets and the shortfall they leave."""
-    spread = spreads(problem)
-    unit = float(np.median(spread))  # makes the descent independent of the scale of the scores
-    bandwidth = BANDWIDTH * spread * problem.totals ** (-1 / 3)
+    unit = float(np.median(problem.spread))  # makes the descent independent of the scale of the scores
 
     def objective(steps: FloatArray) -> tuple[float, FloatArray]:
-        value, slope = smoothed_worst(problem, steps * unit, bandwidth)
+        value, slope = smoothed_worst(problem, steps * unit, problem.bandwidth)
         return value, slope * unit
 
     zero = np.zeros(problem.n_classes)
@@ -281,33 +313,27 @@ def least_smoothed(
 
 def smoothed_worst(problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray) -> tuple[float, FloatArray]:
     """Return the soft maximum of the smoothed shortfalls, and its derivative in each offset."""
-    target, K = problem.target, problem.n_classes
-    gap, rival = _gap_and_rival(problem, offsets)
-    wrong = expit(gap / bandwidth[target])
-    errors = (np.bincount(target, wrong, K) - (problem.totals - problem.wanted)) / problem.totals
+    moved, K = problem.scores + offsets, problem.n_classes
+    rows = np.arange(len(moved))
+    first, second = two_largest(moved)
+    gap = moved[rows, first][:, None] - moved  # to the largest other score of each row
+    gap[rows, first] = moved[rows, second] - moved[rows, first]
+    wrong = expit(gap / bandwidth)
+    allowed = (problem.totals - problem.wanted) / problem.totals
+    errors = (problem.membership * wrong).sum(axis=0) - allowed
     share = softmax(SHARPNESS * errors)
-    slope = wrong * (1 - wrong) * (share / problem.totals / bandwidth)[target]
-    derivative = np.bincount(rival, slope, K) - np.bincount(target, slope, K)
-    return float(logsumexp(SHARPNESS * errors)) / SHARPNESS, np.asarray(derivative, dtype=np.float64)
+    slope = problem.membership * wrong * (1 - wrong) * (share / bandwidth)
+    of_first = slope[rows, first]
+    against = np.bincount(first, slope.sum(axis=1) - of_first, K) + np.bincount(second, of_first, K)
+    return float(logsumexp(SHARPNESS * errors)) / SHARPNESS, np.asarray(against - slope.sum(axis=0))
 
 
-def spreads(problem: OffsetProblem) -> FloatArray:
-    """Return how widely the gaps of each class are spread, as a standard deviation that outliers do not move."""
-    gap, _ = _gap_and_rival(problem, np.zeros(problem.n_classes))
-    found = np.zeros(problem.n_classes)
-    for k in range(problem.n_classes):
-        own = gap[problem.target == k]
-        low, high = np.percentile(own, [25, 75])
-        found[k] = min((high - low) / NORMAL_RANGE, own.std()) or own.std()
-    known = found > RESOLUTION
-    return np.where(known, found, np.median(found[known]) if known.any() else 1.0)
-
-
-def _gap_and_rival(problem: OffsetProblem, offsets: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the largest other score of each row minus its own, and the class that has it."""
-    moved = problem.gaps + offsets
-    rival = moved.argmax(axis=1)
-    return moved[np.arange(len(rival)), rival] - offsets[problem.target], rival
+def two_largest(scores: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the class of the largest score of each row, and that of the second largest."""
+    first = scores.argmax(axis=1)
+    rest = scores.copy()
+    rest[np.arange(len(scores)), first] = -np.inf
+    return first, rest.argmax(axis=1)
 
 
 # line search by counts
@@ -341,12 +367,8 @@ def best_moves(problem: OffsetProblem, offsets: FloatArray) -> Iterator[Move]:
     """
     moved = problem.scores + offsets
     rows = np.arange(len(moved))
-    first = moved.argmax(axis=1)
-    top = moved[rows, first]
-    rest = moved.copy()
-    rest[rows, first] = -np.inf
-    second = rest.argmax(axis=1)
-    next_top = rest[rows, second]
+    first, second = two_largest(moved)
+    top, next_top = moved[rows, first], moved[rows, second]
     for k in range(problem.n_classes):
         others_best = np.where(first == k, second, first)
         threshold = np.where(first == k, next_top, top) - moved[:, k]  # class k wins the row above this change

@@ -1,0 +1,131 @@
+"""Images as rows of numbers, for classifiers that know nothing of images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.metrics import euclidean_distances
+from sklearn.utils import check_random_state
+
+from worstclass._typing import FloatArray
+from worstclass.exceptions import DataError
+
+#: pixels per side to which larger images are shrunk, about
+SIDE = 32
+#: pixels per side of a patch
+PATCH = 6
+#: patches from which the dictionary is learned, and images from which they are cut, at most
+N_PATCHES, MOST_IMAGES = 50_000, 500
+#: added to variances: of a patch, in units of the variance of all pixels, and of the whitened directions
+PATCH_NOISE, WHITE_NOISE = 0.1, 0.1
+#: images that are described at once
+CHUNK = 64
+
+
+class Pixels(TransformerMixin, BaseEstimator):
+    """Images as rows of numbers, one column for each value.
+
+    Attributes
+    ----------
+    row_shape : (channels, height, width) of the images.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Note the shape of the images."""
+        self.row_shape = tuple(int(side) for side in X.shape[1:])
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the values of each image, shape (n, C * H * W)."""
+        images = self._images(X)
+        return images.reshape(len(images), -1)
+
+    def _images(self, X: Any) -> FloatArray:
+        images = np.asarray(X.detach().cpu() if hasattr(X, "detach") else X)
+        if images.shape[1:] != self.row_shape:
+            raise DataError(f"X must have rows of the shape {self.row_shape}, as in training. Got {images.shape[1:]}.")
+        return images.astype(np.float32)
+
+
+class PatchFeatures(Pixels):
+    """Images described by what their small patches look like.
+
+    Patches of 6 x 6 pixels, cut at random places of the training images, are brought to mean 0 and deviation 1 and
+    whitened; their k-means centres are the dictionary. A patch is described by how much nearer than the mean each
+    centre is, ``max(0, mean distance - distance)``, and an image by the mean over the patches of each of its four
+    quarters. Images of more than 32 pixels per side are shrunk to about that first. Labels are not used.
+
+    Parameters
+    ----------
+    n_centres : size of the dictionary; each image becomes four times as many numbers.
+    random_state : seed of the places and of k-means.
+
+    References
+    ----------
+    Coates, Ng and Lee, "An Analysis of Single-Layer Networks in Unsupervised Feature Learning", AISTATS 2011.
+    """
+
+    def __init__(self, n_centres: int = 100, random_state: Any = None) -> None:
+        self.n_centres = n_centres
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the whitening and the dictionary."""
+        super().fit(X)
+        rng = check_random_state(self.random_state)
+        some = np.sort(rng.permutation(len(X))[:MOST_IMAGES])
+        patches = np.concatenate([_patches(part) for part in self._chunks(X[some])])
+        patches = patches[rng.permutation(len(patches))[:N_PATCHES]]
+        self.scale_ = float(patches.std()) or 1.0
+        patches = self._normalised(patches)
+        self.mean_ = patches.mean(axis=0)
+        variance, directions = np.linalg.eigh(np.cov(patches.T))
+        self.whitening_ = ((directions / np.sqrt(variance + WHITE_NOISE)) @ directions.T).astype(np.float32)
+        patches = (patches - self.mean_) @ self.whitening_
+        k_means = MiniBatchKMeans(min(self.n_centres, len(patches)), n_init=1, max_iter=20, random_state=rng)
+        self.centres_ = k_means.fit(patches).cluster_centers_.astype(np.float32)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the description of each image, shape (n, 4 * n_centres)."""
+        found = [self._described(part) for part in self._chunks(X)]
+        return np.concatenate(found) if found else np.zeros((0, 4 * len(self.centres_)))
+
+    def _chunks(self, X: Any) -> Iterator[FloatArray]:
+        """Give the images in parts, larger ones shrunk by taking the mean of square blocks."""
+        for start in range(0, len(X), CHUNK):
+            images = self._images(X[start : start + CHUNK])
+            n, channels, height, width = images.shape
+            block = max(1, round(min(height, width) / SIDE))
+            rows, columns = height // block, width // block
+            images = images[:, :, : rows * block, : columns * block]
+            yield images.reshape(n, channels, rows, block, columns, block).mean(axis=(3, 5))
+
+    def _normalised(self, patches: FloatArray) -> FloatArray:
+        """Return patches of mean 0, divided by their deviation."""
+        patches = (patches - patches.mean(axis=1, keepdims=True)) / self.scale_
+        return np.asarray(patches / np.sqrt(patches.var(axis=1, keepdims=True) + PATCH_NOISE))
+
+    def _described(self, images: FloatArray) -> FloatArray:
+        """Return how near the patches of each quarter of each image are to each centre."""
+        whitened = (self._normalised(_patches(images)) - self.mean_) @ self.whitening_
+        distance = euclidean_distances(whitened, self.centres_)
+        nearer = np.maximum(distance.mean(axis=1, keepdims=True) - distance, 0)
+        rows, columns = (side - PATCH + 1 for side in images.shape[2:])
+        nearer = nearer.reshape(len(images), rows, columns, -1)
+        quarters = [
+            nearer[:, top, left].mean(axis=(1, 2))
+            for top in (slice(None, rows // 2 or 1), slice(rows // 2, None))
+            for left in (slice(None, columns // 2 or 1), slice(columns // 2, None))
+        ]
+        return np.concatenate(quarters, axis=1)
+
+
+def _patches(images: FloatArray) -> FloatArray:
+    """Return all patches of all images, shape (n * places, C * PATCH * PATCH)."""
+    windows = np.lib.stride_tricks.sliding_window_view(images, (PATCH, PATCH), axis=(2, 3))
+    return windows.transpose(0, 2, 3, 1, 4, 5).reshape(-1, images.shape[1] * PATCH * PATCH)
