@@ -68,7 +68,6 @@ class RiskReport(ClassRecord):
 
     classes: tuple[ClassRisk, ...]
 
-    row_type: ClassVar[type] = ClassRisk
     derived: ClassVar[tuple[str, ...]] = ("n_rows", "coverage", "least_coverage", "worst_risk")
 
     @property
