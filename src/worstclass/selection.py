@@ -285,7 +285,7 @@ def select_theta(
     X_val, y_val : validation rows of every class, none of them a training row. Without them ``val_share`` of every
         class of X is held out.
     way : ``"grid"``: the candidate with the least validation error, as in the paper. Ties are broken by the other
-        error (see ``select_on``), then in favour of a vote that meets its floor, then of the larger theta.
+        error (see its ``select_on``), then in favour of a vote that meets its floor, then of the larger theta.
         ``"baseline"``: the same, with candidates from the accuracy of a baseline's worst validation class upwards.
         ``"goal"``: fit at the goal and report whether it is met; if it is infeasible, which classes block it, and the
         nearest feasible floors. ``"best"``: the largest feasible theta, found by bisection, whose validation error is
