@@ -827,7 +827,9 @@ class TestBadInput:
     @pytest.mark.parametrize("name", ["cv", "proving"])
     @pytest.mark.parametrize("value", [0.0, 1.0, 1, -0.5, "half", None, True])
     def test_shares(self, name, value, table):
-        with pytest.raises(ParameterError, match=rf"'{name}' parameter of AbstainingClassifier must be a share in"):
+        with pytest.raises(
+            ParameterError, match=rf"'{name}' parameter of AbstainingClassifier must be a number in \(0, 1\)"
+        ):
             AbstainingClassifier(GaussianNB(), **{name: value}).fit(*table)
 
     def test_other_parameters(self, table):

@@ -7,7 +7,6 @@ import inspect
 import math
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -19,7 +18,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 
-from worstclass._checks import OTHERS, check_choice, check_share, is_count, is_number
+from worstclass._checks import check_choice, check_share, is_count, is_number
 from worstclass._text import percent, text_table
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import best_prefix
@@ -113,7 +112,7 @@ class FeasibleFloors:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; classes become text."""
         names = ("asked", "floors", "accuracy", "rows_short", "met")
-        return {name: plain(getattr(self, name)) for name in names} | {"blocking": [str(k) for k in self.blocking]}
+        return {name: text_keys(getattr(self, name)) for name in names} | {"blocking": [str(k) for k in self.blocking]}
 
     def __str__(self) -> str:
         if self.met:
@@ -187,14 +186,14 @@ class ThetaSelection:
         names = ("way", "met", "interrupted", "chosen_by", "equal_rows_allowed", "n_train", "epochs", "seconds")
         validation: Any = self.booster.validation_report_
         return {
-            "theta": plain(self.theta),
+            "theta": text_keys(self.theta),
             **{name: getattr(self, name) for name in names},
             "select_on": self.booster.select_on,
             "observed_error": self.observed_error,
             "bound_met": self.booster.bound_met_,
             "training": self.booster.training_report_.to_dict(),
             "validation": validation.to_dict(),
-            "candidates": [{**asdict(record), "theta": plain(record.theta)} for record in self.candidates],
+            "candidates": [{**asdict(record), "theta": text_keys(record.theta)} for record in self.candidates],
             "nearest": None if self.nearest is None else self.nearest.to_dict(),
         }
 
@@ -232,24 +231,21 @@ class ThetaSelection:
 
 
 def short_theta(theta: Any) -> str:
-    """Write one floor, or floors by class with the most common one last.
+    """Write one floor, or floors by class; of more than four, the smallest and the largest.
 
     Examples
     --------
-    >>> short_theta(0.8), short_theta({"mel": 0.95, "nv": 0.8, "bkl": 0.8}), short_theta({"a": 0.1, "b": 0.2})
-    ('0.8', 'mel 0.95, others 0.8', 'a 0.1, b 0.2')
+    >>> short_theta(0.8), short_theta({"mel": 0.95, "others": 0.8}), short_theta(dict.fromkeys("abcde", 0.5))
+    ('0.8', 'mel 0.95, others 0.8', '0.5 to 0.5 by class')
     """
     if not isinstance(theta, Mapping):
         return f"{theta:g}"
-    common, count = Counter(theta.values()).most_common(1)[0]
-    rest = theta.get(OTHERS, common if count > 1 else None)
-    named = [f"{label} {floor:g}" for label, floor in theta.items() if floor != rest]
-    if len(named) > 4:
-        named[3:] = [f"{len(named) - 3} more"]
-    return ", ".join(named if rest is None else [*named, f"others {rest:g}"])
+    if len(theta) > 4:
+        return f"{min(theta.values()):g} to {max(theta.values()):g} by class"
+    return ", ".join(f"{label} {floor:g}" for label, floor in theta.items())
 
 
-def plain(value: Any) -> Any:
+def text_keys(value: Any) -> Any:
     """Return floors by class with text for keys, ready for JSON; other values as they are."""
     return {str(label): number for label, number in value.items()} if isinstance(value, Mapping) else value
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from worstclass._checks import check_delta, suggests_options
+from worstclass._checks import check_delta, check_share, suggests_options
 from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.certificates.certificate import PROVEN
 from worstclass.certificates.held_out import held_out_rows
@@ -261,12 +261,9 @@ class AbstainingClassifier(WrappedClassifier):
         check_delta(self.delta, OWNER)
         seed = self._seed()
         self._random = None if seed is None else np.random.default_rng(seed)
-        for name in ("cv", "proving"):
-            value = getattr(self, name)
-            is_share = isinstance(value, float | np.floating) and 0 < float(value) < 1
-            if not is_share and not (name == "cv" and self._is_prefit):
-                allowed = "a share in (0, 1) or 'prefit'" if name == "cv" else "a share in (0, 1)"
-                raise ParameterError(name, OWNER, allowed=allowed, got=value)
+        check_share(self.proving, "proving", OWNER)
+        if not self._is_prefit:
+            check_share(self.cv, "cv", OWNER, hint="It may also be 'prefit', for a classifier that is fitted.")
         return resolve_kind(self.estimator, self.margin, "margin", owner=OWNER)
 
 
