@@ -12,7 +12,7 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, StratifiedShuffleSplit, cross_val_predict
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -196,9 +196,9 @@ class TestEstimator:
         scores = shares if kind == "proba" else np.log(np.maximum(shares, np.finfo(float).tiny))
         assert model.decision_function(X) == pytest.approx(scores + model.offsets_)
 
-    def test_a_splitter_may_hold_out_a_part_of_the_rows_once(self, imbalanced):
+    def test_a_float_holds_one_share_out(self, imbalanced):
         X, y = imbalanced
-        model = WorstClassOffsets(GaussianNB(), cv=StratifiedShuffleSplit(1, test_size=0.25, random_state=0)).fit(X, y)
+        model = WorstClassOffsets(GaussianNB(), cv=0.25, random_state=0).fit(X, y)
         assert sum(row.total for row in model.validation_report_.rows) == 300
         assert model.estimator_.class_count_.sum() == 1200
 
@@ -323,6 +323,7 @@ class TestEstimator:
             return [None if part is None else len(part) for part in (seen.training, seen.validation, seen.calibration)]
 
         assert sizes(WorstClassOffsets(GaussianNB()).fit(X, y)) == [600, 600, None]
+        assert sizes(WorstClassOffsets(GaussianNB(), cv=0.25).fit(X, y)) == [600, 600, None]
         inner = WorstClassOffsets(GaussianNB()).fit(X, y, X_held, y_held)
         assert sizes(inner) == [600, 600, None]
         again = WorstClassOffsets(inner, cv="prefit").fit(X_held, y_held)  # rows that chose may choose again
@@ -424,10 +425,16 @@ class TestBadInput:
         with pytest.raises(ParameterError, match=r"'cv'.*at most 3 folds, the rows of class c. Got 5.*fewer folds"):
             WorstClassOffsets(GaussianNB()).fit(X[keep], y[keep])
 
-    @pytest.mark.parametrize("cv", [1, 0, -3, True, 0.0, 0.3, 1.0, 1.5, "five", None])
+    @pytest.mark.parametrize("cv", [1, 0, -3, True, 0.0, 1.0, 1.5, "five", None])
     def test_cv(self, cv, blobs):
         with pytest.raises(ParameterError, match="'cv' parameter of WorstClassOffsets must be a number of folds"):
             WorstClassOffsets(GaussianNB(), cv=cv).fit(*blobs)
+
+    def test_a_share_of_one_row(self, blobs):
+        X, y = blobs
+        y = np.where(np.arange(len(y)) == 0, "alone", y)
+        with pytest.raises(ParameterError, match=r"'cv'.*single row: \['alone'\]"):
+            WorstClassOffsets(LogisticRegression(), cv=0.3).fit(X, y)
 
     @pytest.mark.parametrize("value", [np.nan, np.inf])
     def test_scores_that_are_no_numbers(self, value):

@@ -40,10 +40,10 @@ class WorstClassOffsets(WrappedClassifier):
     estimator : a classifier with ``predict_proba`` or ``decision_function``.
     theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1): one for all classes,
         or a mapping from class to floor, in which ``"others"`` stands for every class not named.
-    cv : how rows are held out. A number of folds; a splitter of scikit-learn, or pairs of indices; ``"prefit"``: the
-        estimator is fitted, and the rows given to ``fit`` are held-out rows that did not train it; or ``"training"``:
-        none are held out, and the training rows choose, for a classifier that errs on training rows about as often as
-        on others.
+    cv : how rows are held out. A number of folds; a share in (0, 1), for one stratified split; a splitter of
+        scikit-learn, or pairs of indices; ``"prefit"``: the estimator is fitted, and the rows given to ``fit`` are
+        held-out rows that did not train it; or ``"training"``: none are held out, and the training rows choose, for a
+        classifier that errs on training rows about as often as on others.
     scores : what the offsets are added to. ``"log-proba"``: logarithms of the probabilities, so that offsets act as
         class weights. ``"proba"``: the probabilities themselves; for a booster these are the vote shares.
         ``"mean-proba"``: logarithms of a booster's ``mean_proba``. ``"decision"``: ``decision_function``. ``"auto"``:

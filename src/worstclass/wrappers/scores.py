@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from worstclass._checks import check_choice, is_count
@@ -200,6 +200,12 @@ def rows_of_options(options: Mapping[str, Any], index: IntArray, labels: Labels)
 
 
 def _splitter(cv: Any, labels: Labels, random_state: Any, owner: str) -> Any:
+    if isinstance(cv, float | np.floating) and 0 < cv < 1:
+        if labels.totals.min() < 2:
+            alone = labels.classes[labels.totals < 2].tolist()
+            allowed = f"'prefit' with your own held-out rows, because these classes have a single row: {alone}"
+            raise ParameterError("cv", owner, allowed=allowed, got=cv, hint="Or collect more rows of them.")
+        return StratifiedShuffleSplit(n_splits=1, test_size=float(cv), random_state=random_state)
     if is_count(cv, least=2):
         smallest = int(labels.totals.argmin())
         if labels.totals[smallest] < cv:
@@ -216,6 +222,6 @@ def _splitter(cv: Any, labels: Labels, random_state: Any, owner: str) -> Any:
     raise ParameterError(
         "cv",
         owner,
-        allowed="a number of folds (2 or more), a splitter, index pairs, 'prefit' or 'training'",
+        allowed="a number of folds (2 or more), a share in (0, 1), a splitter, index pairs, 'prefit' or 'training'",
         got=cv,
     )
