@@ -184,7 +184,7 @@ def test_json(command):
         (["--risk", "0.1", "--risk", "others=0.2"], "given once for each class"),
         (["--risk", "0.2", "--delta", "0"], "a number in (0, 1)"),
         (["--risk", "0.2", "--delta", "1"], "a number in (0, 1)"),
-        (["--risk", "0.2", "--proving", "1"], "a share in (0, 1)"),
+        (["--risk", "0.2", "--proving", "1"], "a number in (0, 1)"),
         (["--risk", "0.2", "--margin", "wide"], "Invalid value"),
     ],
 )
