@@ -190,7 +190,7 @@ def search_cell(data: str, classifier: str, seed: int) -> dict[str, Any]:
     """Choose offsets out of fold, for the worst class and for floors; count on test rows."""
     train, test = search_rows(data, seed)
     labels = training_labels(train.X, train.y)
-    folds = make_folds(SEARCH_FOLDS, train.X, labels, seed, owner="benchmark")
+    folds = make_folds(SEARCH_FOLDS, labels, seed, owner="benchmark")
     estimator = SEARCH_CLASSIFIERS[classifier]
     scores, target, _ = out_of_fold(estimator, train.X, labels, folds, "log-proba")
     fitted = clone(estimator).fit(train.X, train.y)

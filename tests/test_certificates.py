@@ -721,21 +721,21 @@ def test_a_training_certificate_needs_a_fitted_booster(booster):
 
 
 def test_the_bound_by_hand():
-    bound = generalisation_bound([0.1, 0.2], [100, 400], C=0.5, delta=0.1, class_names=["a", "b"])
-    a, b = bound.classes
+    bound = generalisation_bound([0.1, 0.2], [100, 400], C=0.5, delta=0.1)
     # delta / K = 0.05: log(2 / 0.05) = 3.6889
-    assert a.deviation == pytest.approx(3 * math.sqrt(3.68888 / 200), rel=1e-5)
-    assert (a.complexity, b.complexity) == (0.1, 0.05)
-    assert a.bound == pytest.approx(0.1 + 0.1 + 0.40743, abs=1e-5)
-    assert bound.worst == a.bound
+    assert bound.deviation[0] == pytest.approx(3 * math.sqrt(3.68888 / 200), rel=1e-5)
+    assert bound.complexity == (0.1, 0.05)
+    assert bound.error == (0.1, 0.2)
+    assert bound.bound[0] == pytest.approx(0.1 + 0.1 + 0.40743, abs=1e-5)
+    assert bound.worst == bound.bound[0]
     assert not bound.vacuous
     assert "at most 0.6074" in str(bound)
 
 
 def test_more_classes_cost_a_share_of_delta():
-    one = generalisation_bound(0.2, [1000], C=1, delta=0.05).classes[0]
-    of_ten = generalisation_bound(0.2, [1000] * 10, C=1, delta=0.5).classes[3]
-    assert of_ten.bound == pytest.approx(one.bound)
+    one = generalisation_bound(0.2, [1000], C=1, delta=0.05).bound[0]
+    of_ten = generalisation_bound(0.2, [1000] * 10, C=1, delta=0.5).bound[3]
+    assert of_ten == pytest.approx(one)
 
 
 def test_the_corollary_is_the_bound_of_the_smallest_class():

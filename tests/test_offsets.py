@@ -20,7 +20,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from worstclass import TorchLearner, WorstClassBooster, WorstClassOffsets, certify, class_report, worst_class_scorer
+from worstclass import (
+    NetworkClassifier,
+    TorchLearner,
+    WorstClassBooster,
+    WorstClassOffsets,
+    certify,
+    class_report,
+    worst_class_scorer,
+)
 from worstclass.exceptions import (
     DataError,
     ModelFormatError,
@@ -82,7 +90,7 @@ class TestEstimator:
         assert (model.predict_proba(X) == full.predict_proba(X)).all()
         answers = (np.log(full.predict_proba(X)) + model.offsets_).argmax(axis=1)
         assert (model.predict(X) == full.classes_[answers]).all()
-        assert (model.theta_, model.floors_met_, model.shortfall_, model.blocking_classes_) == (None, None, {}, ())
+        assert (model.theta_, model.floors_met_, model.shortfall_) == (None, None, {})
 
     def test_it_helps_on_rows_never_seen(self, halves):
         (X, y), (X_test, y_test) = halves
@@ -134,7 +142,7 @@ class TestEstimator:
         floor = round(1 - unasked.validation_report_.worst_error - 0.1, 2)
         model = WorstClassOffsets(GaussianNB(), {"rarest": floor, "others": floor}).fit(X, y)
         assert model.floors_met_
-        assert model.blocking_classes_ == ()
+        assert model.shortfall_ == {}
         assert not model.validation_report_.missed
         assert model.validation_report_.plain_error < unasked.validation_report_.plain_error
 
@@ -145,11 +153,11 @@ class TestEstimator:
         ) as caught:
             model = WorstClassOffsets(GaussianNB(), 0.95).fit(X, y)
         assert model.floors_met_ is False
-        assert "rarest" in model.blocking_classes_
+        assert "rarest" in model.shortfall_
         rows = {row.name: row for row in model.validation_report_.rows}
         for label, short in model.shortfall_.items():
             assert rows[label].correct + short == np.floor(0.95 * rows[label].total) + 1
-        assert set(model.validation_report_.missed) == set(model.blocking_classes_)
+        assert set(model.validation_report_.missed) == set(model.shortfall_)
         lower = float(str(caught[0].message).split("lower by ")[1].rstrip("."))
         short = max(
             rows / next(r.total for r in model.validation_report_.rows if r.name == label)
@@ -164,7 +172,7 @@ class TestEstimator:
         X, y = np.concatenate([mixed, apart]), np.repeat([0, 1, 2], 10)
         with pytest.warns(UnmetBoundWarning):
             model = WorstClassOffsets(Scores(), 0.9, cv="prefit").fit(X, y)
-        assert set(model.blocking_classes_) <= {0, 1}
+        assert set(model.shortfall_) <= {0, 1}
         assert [row.correct for row in model.validation_report_.rows if row.name == "2"] == [10]
 
     def test_decision_function_for_two_classes_and_for_more(self, imbalanced):
@@ -188,12 +196,19 @@ class TestEstimator:
         scores = shares if kind == "proba" else np.log(np.maximum(shares, np.finfo(float).tiny))
         assert model.decision_function(X) == pytest.approx(scores + model.offsets_)
 
-    def test_a_float_holds_one_share_out_and_without_refit_the_fold_stays(self, imbalanced):
+    def test_a_float_holds_one_share_out(self, imbalanced):
         X, y = imbalanced
-        model = WorstClassOffsets(GaussianNB(), cv=0.25, random_state=0, refit=False).fit(X, y)
+        model = WorstClassOffsets(GaussianNB(), cv=0.25, random_state=0).fit(X, y)
         assert sum(row.total for row in model.validation_report_.rows) == 300
-        assert model.estimator_.class_count_.sum() == 900
-        assert WorstClassOffsets(GaussianNB(), cv=0.25, random_state=0).fit(X, y).estimator_.class_count_.sum() == 1200
+        assert model.estimator_.class_count_.sum() == 1200
+
+    def test_training_rows_choose_if_asked_to_and_the_classifier_is_trained_once(self, imbalanced):
+        X, y = imbalanced
+        model = WorstClassOffsets(GaussianNB(), cv="training").fit(X, y)
+        by_hand = WorstClassOffsets(GaussianNB().fit(X, y), cv="prefit").fit(X, y)
+        assert (model.offsets_ == by_hand.offsets_).all()
+        assert sum(row.total for row in model.validation_report_.rows) == 1200
+        assert [len(part) for part in (model.seen_rows_.training, model.seen_rows_.validation)] == [1200, 1200]
 
     def test_the_seed_draws_the_folds(self, imbalanced):
         first, again, other = (
@@ -308,7 +323,7 @@ class TestEstimator:
             return [None if part is None else len(part) for part in (seen.training, seen.validation, seen.calibration)]
 
         assert sizes(WorstClassOffsets(GaussianNB()).fit(X, y)) == [600, 600, None]
-        assert sizes(WorstClassOffsets(GaussianNB(), cv=0.25, refit=False).fit(X, y)) == [450, 150, None]
+        assert sizes(WorstClassOffsets(GaussianNB(), cv=0.25).fit(X, y)) == [600, 600, None]
         inner = WorstClassOffsets(GaussianNB()).fit(X, y, X_held, y_held)
         assert sizes(inner) == [600, 600, None]
         again = WorstClassOffsets(inner, cv="prefit").fit(X_held, y_held)  # rows that chose may choose again
@@ -421,12 +436,6 @@ class TestBadInput:
         with pytest.raises(ParameterError, match=r"'cv'.*single row: \['alone'\]"):
             WorstClassOffsets(LogisticRegression(), cv=0.3).fit(X, y)
 
-    def test_refit(self, blobs):
-        with pytest.raises(ParameterError, match=r"'refit'.*True with several folds"):
-            WorstClassOffsets(GaussianNB(), refit=False).fit(*blobs)
-        with pytest.raises(ParameterError, match=r"'refit'.*True or False"):
-            WorstClassOffsets(GaussianNB(), refit="yes").fit(*blobs)
-
     @pytest.mark.parametrize("value", [np.nan, np.inf])
     def test_scores_that_are_no_numbers(self, value):
         X = np.zeros((6, 3))
@@ -465,13 +474,24 @@ class TestBadInput:
         with pytest.raises(DataError, match="at least two classes"):
             WorstClassOffsets(GaussianNB(), cv=[(np.flatnonzero(y == "a"), np.flatnonzero(y == "b"))]).fit(X, y)
 
-    def test_data_sets_cannot_be_cross_validated(self):
-        import torch
-        from torch.utils.data import TensorDataset
+    def test_no_held_out_row_for_a_fitted_classifier(self, blobs):
+        X, y = blobs
+        with pytest.raises(DataError, match="WorstClassOffsets needs held-out rows and got none"):
+            WorstClassOffsets(GaussianNB().fit(X, y), cv="prefit").fit(X[:0], y[:0])
 
-        rows = TensorDataset(torch.zeros(10, 2), torch.arange(10) % 2)
-        with pytest.raises(DataError, match="cannot cross-validate a map-style data set"):
-            WorstClassOffsets(GaussianNB()).fit(rows)
+
+@pytest.mark.filterwarnings("ignore::worstclass.exceptions.WorstClassWarning")
+def test_data_sets_are_cross_validated_like_other_rows(blobs):
+    import torch
+    from torch.utils.data import TensorDataset
+
+    X, labels = blobs[0].astype(np.float32), np.unique(blobs[1], return_inverse=True)[1]
+    data = TensorDataset(torch.from_numpy(X), torch.from_numpy(labels))
+    network = NetworkClassifier(TorchLearner("mlp", module_options={"hidden": (8,)}), max_epochs=3, random_state=0)
+    of_data, of_rows = (WorstClassOffsets(network, cv=3).fit(*rows) for rows in ((data,), (X, labels)))
+    assert (of_data.offsets_ == of_rows.offsets_).all()
+    with pytest.raises(DataError, match="Of the 90 rows, 90 equal rows"):
+        certify(of_data, X, labels)
 
 
 def expected_to_fail(estimator):

@@ -300,10 +300,9 @@ def _with_offsets(build: Builder) -> Builder:
 
     def build_both(common: _Common, *, scores: str, **options: Any) -> Any:
         from worstclass.wrappers.offsets import WorstClassOffsets
-        from worstclass.wrappers.scores import NoHoldOut
 
         inner = build(common, **options)
-        return WorstClassOffsets(inner, cv=NoHoldOut(), scores=scores, refit=False, random_state=common.random_state)
+        return WorstClassOffsets(inner, cv="training", scores=scores, random_state=common.random_state)
 
     return build_both
 

@@ -8,13 +8,9 @@
 from __future__ import annotations
 
 from worstclass.certificates.certificate import Certificate, ClassLimit
+from worstclass.certificates.generalisation import GeneralisationBound, generalisation_bound
 from worstclass.certificates.held_out import certify
-from worstclass.certificates.training import (
-    GeneralisationBound,
-    TrainingCertificate,
-    generalisation_bound,
-    training_certificate,
-)
+from worstclass.certificates.training import TrainingCertificate, training_certificate
 
 __all__ = [
     "Certificate",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, asdict, dataclass, fields, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -108,7 +108,6 @@ class ClassProof(ABC):
 class ClassRecord:
     """Mixin of records with one row per class in ``classes``: plain values, and back."""
 
-    row_type: ClassVar[type]
     derived: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,12 +119,9 @@ class ClassRecord:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Rebuild a record from the result of ``to_dict``."""
-        own = {field.name: values[field.name] for field in fields(cls)}  # type: ignore[arg-type]
-        names = [field.name for field in fields(cls.row_type)]
-        own["classes"] = tuple(cls.row_type(**{name: row[name] for name in names}) for row in values["classes"])
-        if "overlap" in own:
-            own["overlap"] = RowOverlap(**own["overlap"])
-        return cls(**own)
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(cls).validate_python(values)
 
 
 class Proof(ClassRecord):
@@ -229,7 +225,6 @@ class Certificate(Proof):
     worst_limit_alone: float
     overlap: RowOverlap
 
-    row_type: ClassVar[type] = ClassLimit
     derived: ClassVar[tuple[str, ...]] = ("verdict", "n_rows", "worst_limit", "provable_floor")
     noun: ClassVar[str] = "floor"
 

@@ -75,16 +75,12 @@ def certify(
     'proven'
     """
     check_delta(delta, OWNER)
-    if y is None and not is_map_dataset(X):
-        raise DataError("certify needs the labels of the held-out rows. Pass y.")
-    values = np.asarray(labels_of(X) if y is None else y)
-    if values.size == 0:
-        raise DataError("certify needs held-out rows and got none. Pass rows that were used for nothing else.")
-    classes = _classes(model, values)
+    if y is None and is_map_dataset(X):
+        y = labels_of(X)
+    classes = _classes(model, y)
     given = 0 if require is None else require
     floors = by_class(given, classes.tolist(), _floor, parameter="require", owner=OWNER, noun="floor", nothing="0")
-    X = columns_in_order(X, getattr(model, "feature_names_in_", None))
-    labels = known_labels(X, y, classes, "y")
+    X, labels = held_out_rows(X, y, classes, getattr(model, "feature_names_in_", None), owner=OWNER)
     seen = getattr(model, "seen_rows_", None)
     overlap = check_unseen(X, seen, owner=OWNER, allow_equal_rows=allow_equal_rows)
     wrong, total = labels.totals - _correct(model, X, labels), labels.totals
@@ -95,6 +91,19 @@ def certify(
         worst_limit_alone=float(upper_limit(wrong, total, delta).max()),
         overlap=overlap,
     )
+
+
+def held_out_rows(X: Any, y: Any, classes: npt.NDArray[Any], columns: Any, *, owner: str) -> tuple[Any, Labels]:
+    """Return held-out rows with their columns in the order of training, and their labels; refuse no rows at all."""
+    if y is None and not is_map_dataset(X):
+        raise DataError(
+            f"{owner} requires y to be passed, but the target y is None. Pass y: labels of the held-out rows."
+        )
+    rows = columns_in_order(X, columns)
+    labels = known_labels(rows, y, classes, "y")
+    if len(labels.index) == 0:
+        raise DataError(f"{owner} needs held-out rows and got none. Pass rows that were used for nothing else.")
+    return rows, labels
 
 
 def hochberg(p_values: npt.ArrayLike, delta: float) -> BoolArray:
@@ -134,7 +143,7 @@ def _class_limits(
     return rows
 
 
-def _classes(model: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _classes(model: Any, y: Any) -> npt.NDArray[Any]:
     predicts = not isinstance(model, type) and callable(getattr(model, "predict", None))
     if not predicts or (isinstance(model, BaseEstimator) and is_regressor(model)):
         raise ParameterError("model", OWNER, allowed="a fitted classifier, with a method predict", got=model)
@@ -145,7 +154,7 @@ def _classes(model: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
             hint = "Call its fit first."
             raise ParameterError("model", OWNER, allowed="a fitted classifier", got=model, hint=hint) from None
     given = getattr(model, "classes_", None)
-    classes = np.unique(values) if given is None else np.asarray(given)
+    classes = np.unique(y) if given is None else np.asarray(given)
     if classes.ndim != 1:
         allowed = "a classifier with one label per row; its classes_ must be a list of labels"
         raise ParameterError("model", OWNER, allowed=allowed, got=classes)

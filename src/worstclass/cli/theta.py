@@ -80,7 +80,7 @@ def theta(
     train, val = splits.train, splits.val
     limits = {} if budget is None else Limits.parse(budget).limits
     name = default_booster(opened, train.X, booster.network)
-    model = build_estimator(name, opened, train.X, booster, theta=0.0, random_state=seed, **limits)
+    model = build_estimator(name, opened, train.X, booster, theta=0.0, select_on=select_on, random_state=seed, **limits)
     out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
     try:
         selection = select_theta(
@@ -93,7 +93,6 @@ def theta(
             candidates=thetas,
             baseline=None if baseline is None else _number_or_name(baseline),
             goal=numbers_by_class(goal, np.unique(train.y).tolist(), "--goal") if goal else None,
-            select_on=select_on,
             val_share=opened.val_share,
             resolution=resolution,
             n_jobs=jobs,

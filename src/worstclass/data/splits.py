@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from worstclass._checks import check_choice, check_count, is_number
 from worstclass._typing import IntArray
+from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ParameterError
 
 PROFILES = ("exponential", "step")
@@ -110,7 +111,7 @@ def make_splits(
 
     Parameters
     ----------
-    X : rows: an array, sparse matrix or data frame.
+    X : rows: an array, sparse matrix, data frame or map-style torch data set.
     y : labels, shape (n,).
     val, cal, test : share of each part; training gets the rest.
     seed : fixes the draw.
@@ -152,7 +153,11 @@ def count_rows(X: Any) -> int:
 
 
 def take_rows(X: Any, index: IntArray) -> Any:
-    """Return rows of an array, a sparse matrix, a data frame or a list."""
+    """Return rows of an array, a sparse matrix, a data frame, a list or a map-style torch data set."""
+    if is_map_dataset(X):
+        from torch.utils.data import Subset
+
+        return Subset(X, index.tolist())
     if hasattr(X, "iloc"):
         return X.iloc[index]
     if not hasattr(X, "shape"):

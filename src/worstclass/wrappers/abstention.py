@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from worstclass._checks import check_delta, suggests_options
+from worstclass._checks import check_delta, check_share, suggests_options
 from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.certificates.certificate import PROVEN
-from worstclass.data.labels import Labels, known_labels
-from worstclass.data.map_style import is_map_dataset
+from worstclass.certificates.held_out import held_out_rows
+from worstclass.data.labels import Labels
 from worstclass.data.seen_rows import ROLES, check_unseen, row_hashes
-from worstclass.data.splits import columns_in_order, take_rows
+from worstclass.data.splits import take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning, UnmetBoundWarning
 from worstclass.wrappers.abstention_rules import (
     JudgedAnswers,
@@ -149,8 +149,7 @@ class AbstainingClassifier(WrappedClassifier):
 
     def risk_report(self, X: Any, y: Any = None) -> RiskReport:
         """Count risk and coverage of every class on other rows; a count, not a promise."""
-        X, target = self._other_rows(X, y)
-        risks = self._risks(self._judge(self.estimator_, X, target, self.margin_), self.threshold_)
+        risks = self._counted(*self._other_rows(X, y))
         return RiskReport(tuple(sorted(risks, key=worst_first)))
 
     def certify(
@@ -168,11 +167,14 @@ class AbstainingClassifier(WrappedClassifier):
         owner = f"{OWNER}.certify"
         level = self.delta if delta is None else delta
         check_delta(level, owner)
-        X, target = self._other_rows(X, y)
-        overlap = check_unseen(X, self.seen_rows_, owner=owner, allow_equal_rows=allow_equal_rows)
-        risks = self._risks(self._judge(self.estimator_, X, target, self.margin_), self.threshold_)
-        silent = self.threshold_ == np.inf
-        return RiskCertificate.judged(risks, delta=float(level), overlap=overlap, silent=silent)
+        rows, target = self._other_rows(X, y)
+        overlap = check_unseen(rows, self.seen_rows_, owner=owner, allow_equal_rows=allow_equal_rows)
+        if self.threshold_ == np.inf:
+            raise DataError(
+                f"{owner} cannot judge a model that answers nothing: no threshold was proven when it was fitted, and "
+                "other rows do not change that. Fit it again, with more rows or larger limits."
+            )
+        return RiskCertificate.judged(self._counted(rows, target), delta=float(level), overlap=overlap)
 
     def _answers(self, X: Any) -> tuple[IntArray, BoolArray]:
         check_is_fitted(self, "threshold_")
@@ -182,13 +184,13 @@ class AbstainingClassifier(WrappedClassifier):
     def _other_rows(self, X: Any, y: Any) -> tuple[Any, IntArray]:
         """Return rows with their columns in order, and their class indices."""
         check_is_fitted(self, "threshold_")
-        X, y = indexable(X), indexable(y)
-        self._require_rows(X, y)
-        rows = columns_in_order(X, getattr(self, "feature_names_in_", None))
-        labels = known_labels(rows, y, self.classes_, name="y")
-        if len(labels.index) == 0:
-            raise DataError(f"{OWNER} needs held-out rows and got none. Pass rows that were used for nothing else.")
+        columns = getattr(self, "feature_names_in_", None)
+        rows, labels = held_out_rows(indexable(X), indexable(y), self.classes_, columns, owner=OWNER)
         return rows, labels.index
+
+    def _counted(self, rows: Any, target: IntArray) -> list[ClassRisk]:
+        """Count every class under the threshold in use."""
+        return self._risks(self._judge(self.estimator_, rows, target, self.margin_), self.threshold_)
 
     def _wanted(self, classes: npt.NDArray[Any]) -> tuple[FloatArray, Any]:
         return risk_limits(self.risk, classes, owner=OWNER), abstain_value(self.abstain_label, classes, owner=OWNER)
@@ -198,8 +200,6 @@ class AbstainingClassifier(WrappedClassifier):
 
     def _divided(self, X: Any, labels: Labels, options: dict[str, Any], kind: str) -> HeldOut:
         """Train without the rows that choose and prove."""
-        if is_map_dataset(X):
-            raise DataError(f"{OWNER} cannot divide a map-style data set. Pass X_val and y_val, or use cv='prefit'.")
         kept = divide(labels.index, float(self.cv), self._random)
         train, rest = np.flatnonzero(~kept), np.flatnonzero(kept)
         missing = labels.classes[np.bincount(labels.index[train], minlength=labels.n_classes) == 0].tolist()
@@ -261,12 +261,9 @@ class AbstainingClassifier(WrappedClassifier):
         check_delta(self.delta, OWNER)
         seed = self._seed()
         self._random = None if seed is None else np.random.default_rng(seed)
-        for name in ("cv", "proving"):
-            value = getattr(self, name)
-            is_share = isinstance(value, float | np.floating) and 0 < float(value) < 1
-            if not is_share and not (name == "cv" and self._is_prefit):
-                allowed = "a share in (0, 1) or 'prefit'" if name == "cv" else "a share in (0, 1)"
-                raise ParameterError(name, OWNER, allowed=allowed, got=value)
+        check_share(self.proving, "proving", OWNER)
+        if not self._is_prefit:
+            check_share(self.cv, "cv", OWNER, hint="It may also be 'prefit', for a classifier that is fitted.")
         return resolve_kind(self.estimator, self.margin, "margin", owner=OWNER)
 
 

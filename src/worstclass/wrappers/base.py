@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._checks import require_known_options
 from worstclass._state import Stateful
 from worstclass._typing import FloatArray
+from worstclass.certificates.held_out import held_out_rows
 from worstclass.data.labels import Labels, known_labels, require_pair, training_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import RowOverlap, SeenRows, check_unseen
@@ -99,7 +100,10 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         elif X_val is None and y_val is None:
             found = self._divided(X, labels, options, kind)
         else:
-            rows, held_out = self._validation_rows(X, labels, X_val, y_val)
+            rows, y_val = indexable(X_val), indexable(y_val)
+            require_pair(rows, y_val)
+            rows = columns_in_order(rows, getattr(X, "columns", None))
+            held_out = known_labels(rows, y_val, labels.classes)
             known = inspect.signature(self.estimator.fit).parameters
             if self.held_out_role == "validation" and {"X_val", "y_val"} <= set(known):
                 options |= {"X_val": rows, "y_val": y_val}
@@ -173,15 +177,8 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
                 f"With cv='prefit', fit of {self._owner} takes held-out rows as X and y and nothing else: there is "
                 "nothing to train."
             )
-        X = columns_in_order(X, getattr(self.estimator, "feature_names_in_", None))
-        return X, known_labels(X, y, self._fitted_classes(), name="y")
-
-    def _validation_rows(self, X: Any, labels: Labels, X_val: Any, y_val: Any) -> tuple[Any, Labels]:
-        """Return validation rows with their columns in the order of the training rows, and their labels."""
-        X_val, y_val = indexable(X_val), indexable(y_val)
-        require_pair(X_val, y_val)
-        X_val = columns_in_order(X_val, getattr(X, "columns", None))
-        return X_val, known_labels(X_val, y_val, labels.classes)
+        columns = getattr(self.estimator, "feature_names_in_", None)
+        return held_out_rows(X, y, self._fitted_classes(), columns, owner=self._owner)
 
     def _fitted_classes(self) -> npt.NDArray[Any]:
         try:

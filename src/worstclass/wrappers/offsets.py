@@ -16,8 +16,7 @@ from worstclass._checks import suggests_options
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
 from worstclass.data.seen_rows import SeenRows
-from worstclass.data.splits import take_rows
-from worstclass.exceptions import DataError, ParameterError, UnmetBoundWarning
+from worstclass.exceptions import DataError, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.wrappers.base import HeldOut, WrappedClassifier
@@ -42,15 +41,14 @@ class WorstClassOffsets(WrappedClassifier):
     theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1): one for all classes,
         or a mapping from class to floor, in which ``"others"`` stands for every class not named.
     cv : how rows are held out. A number of folds; a share in (0, 1), for one stratified split; a splitter of
-        scikit-learn, or pairs of indices; or ``"prefit"``: the estimator is fitted, and the rows given to ``fit`` are
-        held-out rows that did not train it.
+        scikit-learn, or pairs of indices; ``"prefit"``: the estimator is fitted, and the rows given to ``fit`` are
+        held-out rows that did not train it; or ``"training"``: none are held out, and the training rows choose, for a
+        classifier that errs on training rows about as often as on others.
     scores : what the offsets are added to. ``"log-proba"``: logarithms of the probabilities, so that offsets act as
         class weights. ``"proba"``: the probabilities themselves; for a booster these are the vote shares.
         ``"mean-proba"``: logarithms of a booster's ``mean_proba``. ``"decision"``: ``decision_function``. ``"auto"``:
         ``"mean-proba"`` for a booster whose members give probabilities, else ``"log-proba"`` if there are
         probabilities, else ``"decision"``.
-    refit : train the estimator on all rows after cross-validation. False keeps the estimator of the fold; there must be
-        one fold then. Without effect for ``"prefit"`` and with ``X_val``.
     allow_equal_rows : accept held-out rows that equal training rows if coincidence and reuse cannot be told apart.
     n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``.
     random_state : seed for drawing folds. None: folds take the rows in their order.
@@ -65,8 +63,8 @@ class WorstClassOffsets(WrappedClassifier):
     validation_report_before_ : the same without offsets, by the same scores. The worst class is never better there.
     theta_ : the floor of each class; None without floors.
     floors_met_ : whether every class meets its floor on the held-out rows; None without floors.
-    shortfall_ : for each class that misses its floor, how many more held-out rows would have to be right.
-    blocking_classes_ : those classes, the one furthest from its floor first.
+    shortfall_ : for each class that misses its floor, how many more held-out rows would have to be right; the class
+        furthest from its floor first.
     overlap_ : how many held-out rows equal training rows, a ``RowOverlap``; None after cross-validation.
     seen_rows_ : fingerprints of all rows seen; ``certify`` refuses them. Rows that chose offsets count as validation.
 
@@ -96,7 +94,6 @@ class WorstClassOffsets(WrappedClassifier):
         "theta_",
         "floors_met_",
         "shortfall_",
-        "blocking_classes_",
         "overlap_",
     )
 
@@ -110,7 +107,6 @@ class WorstClassOffsets(WrappedClassifier):
         *,
         cv: Any = 5,
         scores: str = "auto",
-        refit: bool = True,
         allow_equal_rows: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -119,7 +115,6 @@ class WorstClassOffsets(WrappedClassifier):
         self.theta = theta
         self.cv = cv
         self.scores = scores
-        self.refit = refit
         self.allow_equal_rows = allow_equal_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -144,8 +139,6 @@ class WorstClassOffsets(WrappedClassifier):
 
     def _check_parameters(self) -> str:
         self._check_common_parameters()
-        if not isinstance(self.refit, bool | np.bool_):
-            raise ParameterError("refit", OWNER, allowed="True or False", got=self.refit)
         return resolve_kind(self.estimator, self.scores, "scores", owner=OWNER)
 
     def _wanted(self, classes: npt.NDArray[Any]) -> Floors | None:
@@ -156,21 +149,17 @@ class WorstClassOffsets(WrappedClassifier):
 
     def _divided(self, X: Any, labels: Labels, options: dict[str, Any], kind: str) -> HeldOut:
         """Collect out-of-fold scores, and train on all rows."""
-        folds = make_folds(self.cv, X, labels, self._seed(), owner=OWNER)
-        if not self.refit and len(folds) > 1:
-            allowed, hint = "True with several folds", "Give cv one split."
-            raise ParameterError("refit", OWNER, allowed=allowed, got=False, hint=hint)
+        rows, on_training = np.arange(len(labels.index)), isinstance(self.cv, str) and self.cv == "training"
+        folds = [(rows, rows)] if on_training else make_folds(self.cv, labels, self._seed(), owner=OWNER)
         found = out_of_fold(self.estimator, X, labels, folds, kind, options=options, n_jobs=self.n_jobs)
         if not len(found.target):
             raise DataError("There is no held-out row to choose offsets on: the folds of cv hold none out.")
         finite = found.scores[np.isfinite(found.scores)]
         never = finite.min() - 2 * (np.ptp(finite) + 1)  # a score with which a class unknown to a fold does not win
         judged = np.where(np.isfinite(found.scores), found.scores, never), found.target
-        if not self.refit:
-            trained, chose = folds[0]
-            return HeldOut(found.models[0], judged, SeenRows.of(take_rows(X, trained), take_rows(X, chose)), None)
-        model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
-        seen = SeenRows.of(X)
+        model, seen = found.models[0], SeenRows.of(X)
+        if not on_training:
+            model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
         return HeldOut(model, judged, replace(seen, validation=seen.training), None)
 
     def _choose(self, found: HeldOut, kind: str, wanted: Floors | None) -> None:
@@ -191,7 +180,6 @@ class WorstClassOffsets(WrappedClassifier):
         short = tuple(sorted(short, key=lambda row: -row.rows_short / row.total))
         self.theta_ = None if floors is None else floors.as_floats()
         self.shortfall_ = {row.label: row.rows_short for row in short}
-        self.blocking_classes_ = tuple(self.shortfall_)
         self.floors_met_ = None if floors is None else not short and bool((totals > 0).all())
         if short:
             lower = max(row.rows_short / row.total for row in short)

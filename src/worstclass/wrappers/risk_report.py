@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from worstclass._text import percent, text_table
 from worstclass.certificates.binomial import p_value
-from worstclass.certificates.certificate import CANNOT_BE_JUDGED, ClassProof, ClassRecord, Proof, status_cell
+from worstclass.certificates.certificate import ClassProof, ClassRecord, Proof, status_cell
 from worstclass.data.seen_rows import RowOverlap
 
 
@@ -68,7 +68,6 @@ class RiskReport(ClassRecord):
 
     classes: tuple[ClassRisk, ...]
 
-    row_type: ClassVar[type] = ClassRisk
     derived: ClassVar[tuple[str, ...]] = ("n_rows", "coverage", "least_coverage", "worst_risk")
 
     @property
@@ -125,7 +124,6 @@ class RiskCertificate(RiskReport, Proof):
     delta : probability with which the promise may fail.
     overlap : how many of the rows equal rows that the model has seen; the rows that chose are among them.
     n_choosing : rows that chose the threshold, besides those counted here, which prove it.
-    silent : whether the model answers nothing, whatever the row.
 
     Examples
     --------
@@ -146,35 +144,22 @@ answered and right; 192 at the observed rates.
     delta: float
     overlap: RowOverlap
     n_choosing: int = 0
-    silent: bool = False
 
     derived: ClassVar[tuple[str, ...]] = ("verdict", *RiskReport.derived)
     noun: ClassVar[str] = "limit"
 
     @classmethod
-    def judged(
-        cls, rows: Iterable[ClassRisk], *, delta: float, overlap: RowOverlap, n_choosing: int = 0, silent: bool = False
-    ) -> Self:
+    def judged(cls, rows: Iterable[ClassRisk], *, delta: float, overlap: RowOverlap, n_choosing: int = 0) -> Self:
         """Judge the counts of one threshold: all limits are proven if each class alone is, at ``delta``."""
         found = sorted(rows, key=worst_first)
         proven = all(row.limit is None or p_value(row.wrong, row.answered, row.limit) <= delta for row in found)
         classes = tuple(
             row if row.limit is None else row.judged(Fraction(str(row.limit)), delta, proven=proven) for row in found
         )
-        return cls(classes, delta, overlap, n_choosing, silent)
-
-    @property
-    def verdict(self) -> str | None:
-        """As of every ``Proof``; a model that answers nothing cannot be judged."""
-        return CANNOT_BE_JUDGED if self.silent else super().verdict
+        return cls(classes, delta, overlap, n_choosing)
 
     def __str__(self) -> str:
-        claim = "of the rows answered, {who} errs on less than its limit"
-        silence = (
-            "CANNOT BE JUDGED: the model answers nothing, because no threshold was proven when it was fitted. More "
-            "rows do not change that. Fit it again, with more rows or larger limits."
-        )
-        verdict = [silence] if self.silent else self.verdict_lines(claim)
+        verdict = self.verdict_lines("of the rows answered, {who} errs on less than its limit")
         return "\n".join([*self._lines(with_status=True), *verdict, str(self.overlap)])
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from worstclass._checks import check_choice, is_count
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels, label_column
-from worstclass.data.map_style import is_map_dataset
 from worstclass.data.splits import count_rows, take_rows
 from worstclass.exceptions import DataError, ParameterError
 
@@ -118,27 +116,8 @@ def _has(estimator: Any, kind: str) -> bool:
 # held-out rows
 
 
-@dataclass(frozen=True)
-class NoHoldOut:
-    """A splitter that holds nothing out: the training rows themselves choose the offsets (with ``refit=False``).
-
-    Suitable only for a classifier that errs on training rows about as often as on others. It exists so that a
-    comparison without validation rows can treat offsets like every other choice.
-    """
-
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Split]:
-        """Yield all rows to train on, and all rows again."""
-        rows = np.arange(len(X))
-        yield rows, rows
-
-
-def make_folds(cv: Any, X: Any, labels: Labels, random_state: Any, *, owner: str) -> list[Split]:
+def make_folds(cv: Any, labels: Labels, random_state: Any, *, owner: str) -> list[Split]:
     """Return rows to train on and rows to hold out, one pair per fold."""
-    if is_map_dataset(X):
-        raise DataError(
-            f"{owner} cannot cross-validate a map-style data set. Pass validation rows to fit as X_val and y_val, or "
-            "fit the estimator yourself and use cv='prefit'."
-        )
     splitter = _splitter(cv, labels, random_state, owner)
     split = splitter.split(np.zeros(len(labels.index)), labels.index)
     folds = [(np.asarray(train), np.asarray(test)) for train, test in split]
@@ -243,6 +222,6 @@ def _splitter(cv: Any, labels: Labels, random_state: Any, owner: str) -> Any:
     raise ParameterError(
         "cv",
         owner,
-        allowed="a number of folds (2 or more), a share of the rows in (0, 1), a splitter, index pairs or 'prefit'",
+        allowed="a number of folds (2 or more), a share in (0, 1), a splitter, index pairs, 'prefit' or 'training'",
         got=cv,
     )
