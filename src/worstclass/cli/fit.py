@@ -55,7 +55,7 @@ def fit(
     Example: worstclass fit train.csv --target diagnosis --out model
     """
     from worstclass.cli.data import Data
-    from worstclass.cli.model import build_estimator, class_reports, default_method, described
+    from worstclass.cli.model import build_estimator, default_method, made_by
     from worstclass.experiments.run import RunResult, folds_on
     from worstclass.methods import find_method, parse_options
     from worstclass.report.summary import text_report
@@ -79,22 +79,11 @@ def fit(
         started = time.perf_counter()
         interrupted = _train(model, splits, quiet)
     seconds = time.perf_counter() - started
-    settings: dict[str, Any] = {
-        "theta": theta or (None if floors is None else [str(floors)]),
-        "network": booster.network,
-    }
+    settings = {"theta": theta or (None if floors is None else [str(floors)]), "network": booster.network}
     settings |= {"method": name, **booster.booster(), **booster.learner(), **limits, **own}
-    shares = {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
+    made = made_by(data, seed, **{name: value for name, value in settings.items() if value is not None})
     with interrupts_noted() as noted:
-        result = RunResult.of(
-            model,
-            data={**described(data), **shares},
-            settings={name: value for name, value in settings.items() if value is not None},
-            seed=seed,
-            seconds=seconds,
-            method=name,
-            **class_reports(model, splits),
-        )
+        result = RunResult.describe(model, splits, method=name, seconds=seconds, **made)
         place = _write(model, out, result, with_weights=floors is not None)
     if interrupted:
         warn(f"interrupted: the {_finished(model)} are kept")

@@ -68,9 +68,10 @@ def theta(
     import numpy as np
 
     from worstclass.cli.data import VAL_SHARE, Data
-    from worstclass.cli.model import build_estimator, class_reports, default_booster, described, made_by, write_model
+    from worstclass.cli.model import build_estimator, default_booster, made_by, write_model
     from worstclass.exceptions import SelectionInterrupted
     from worstclass.experiments.plan import Budget as Limits
+    from worstclass.experiments.run import class_reports
     from worstclass.selection import select_theta
 
     _check_way(way, goal=goal, baseline=baseline)
@@ -104,12 +105,12 @@ def theta(
     except SelectionInterrupted as interrupt:
         selection = interrupt.selection
     chosen = selection.booster
-    tested = class_reports(chosen, splits).get("test")
+    tested = class_reports(chosen, splits, ["test"]).get("test")
     settings = {**booster.booster(), **booster.learner(), "network": booster.network, "budget": budget}
     settings |= {"select_on": select_on, "resolution": resolution}
     settings |= {"val_share": opened.val_share, "test_share": data.test_share}
     record = {
-        **made_by(described(data), seed, **settings),
+        **made_by(data, seed, **settings),
         "gamma": chosen.gamma_,
         "n_rounds": chosen.n_rounds_,
         **selection.to_dict(),

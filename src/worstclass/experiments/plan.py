@@ -16,14 +16,13 @@ from worstclass._checks import check_count, check_positive
 from worstclass.boosting.hedge import resolve_gamma
 from worstclass.data.facts import NamedDataset
 from worstclass.data.sources import Source
-from worstclass.data.splits import Part, Splits, take_rows
+from worstclass.data.splits import Splits, take_rows
 from worstclass.exceptions import DatasetError, ParameterError
-from worstclass.experiments.cells import Cell, CellEvent, CellOutcome, CellResult, run_cells
-from worstclass.experiments.run import epochs_of, fit_on_splits, folds_on, layers_of
+from worstclass.experiments.cells import Cell, CellResult, run_cells
+from worstclass.experiments.run import Outcome, fit_on_splits, folds_on
 from worstclass.experiments.significance import SeedsChange
 from worstclass.floors import Floors
 from worstclass.methods import Method, build_method, find_method, list_methods
-from worstclass.metrics import class_report
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ def run_comparison(
     plan: ComparisonPlan,
     load: Callable[[int], Splits],
     folder: Path,
-    on_event: Callable[[CellEvent], None] | None = None,
+    progress: Callable[[str], None] | None = None,
     *,
     n_jobs: int | None = None,
     overwrite: bool = False,
@@ -204,9 +203,9 @@ def run_comparison(
     ----------
     plan : what is compared.
     load : function from a seed to its splits, with test rows.
-    folder, on_event, n_jobs, overwrite : as for ``run_cells``.
+    folder, progress, n_jobs, overwrite : as for ``run_cells``.
     """
-    return run_cells(plan.cells(), _Runner(plan, load), folder, on_event, n_jobs=n_jobs, overwrite=overwrite)
+    return run_cells(plan.cells(), _Runner(plan, load), folder, progress, n_jobs=n_jobs, overwrite=overwrite)
 
 
 @dataclass
@@ -217,45 +216,21 @@ class _Runner:
     load: Callable[[int], Splits]
     loaded: tuple[int, Splits] | None = None
 
-    def __call__(self, cell: Cell) -> CellOutcome:
+    def __call__(self, cell: Cell) -> Outcome:
         loaded = self.loaded
         if loaded is None or loaded[0] != cell.seed:
             self.loaded = loaded = (cell.seed, self.load(cell.seed))
         return run_method(self.plan.build(cell, loaded[1]), loaded[1])
 
 
-def run_method(model: Any, splits: Splits) -> CellOutcome:
+def run_method(model: Any, splits: Splits) -> Outcome:
     """Train a classifier on the training rows, let the validation rows choose, and measure on the test rows."""
-    train, val, test = splits.train, splits.val, splits.test
-    if test is None:
+    if splits.test is None:
         raise DatasetError("There are no test rows to compare on.")
     started = time.perf_counter()
     fit_on_splits(model, splits)
     seconds = time.perf_counter() - started
-    layers = layers_of(model)
-    trained = layers[-1]
-    members = getattr(trained, "estimators_", None)
-    extra = {name[:-1]: getattr(trained, name) for name in ("best_epoch_", "bound_met_") if hasattr(trained, name)}
-    if hasattr(trained, "portfolio_"):
-        extra["portfolio"] = {member.name: member.weight for member in trained.portfolio_ if member.weight > 0}
-        extra |= {"n_folds": trained.n_folds_, "held_out_worst_error": trained.cv_report_.worst_error}
-    if len(layers) > 1:
-        before = model.validation_report_before_.worst_error
-        extra |= {"scores": model.scores_, "offsets": model.offsets_.tolist(), "worst_error_before_offsets": before}
-
-    def report(part: Part) -> dict[str, Any]:
-        return class_report(part.y, model.predict(part.X), labels=model.classes_).to_dict()
-
-    return CellOutcome(
-        test=report(test),
-        validation=None if val is None else getattr(model, "validation_report_", None) or report(val),
-        training=getattr(model, "training_report_", None),
-        n_train=len(train) + (0 if val is None else len(val)),
-        epochs=epochs_of(trained),
-        seconds=seconds,
-        n_members=getattr(trained, "n_members_used_", None if members is None else len(members)),
-        extra=extra,
-    )
+    return Outcome.describe(model, splits, counted=("validation", "test"), seconds=seconds)
 
 
 def fit_command(
