@@ -139,7 +139,7 @@ def test_certify_proves_the_limits_anew_on_rows_never_seen(command):
 def test_rows_that_were_used_are_refused(command, place):
     code, shown = command("abstain", "model", "train.csv", "--risk", "0.2", "--out", "other")
     assert code == 2
-    assert "AbstainingClassifier needs rows that the model has not seen. Of the 300 rows, 300 equal rows" in shown
+    assert "worstclass abstain needs rows that the model has not seen. Of the 300 rows, 300 equal rows" in shown
     assert not (place / "other").exists()
     again = command("abstain", "model", "train.csv", "--risk", "0.2", "--allow-equal-rows", "--out", "other")
     assert again == (2, shown)
@@ -180,7 +180,7 @@ def test_json(command):
         (["--risk", "0"], "a limit in (0, 1]"),
         (["--risk", "1"], "below 1 for at least one class"),
         (["--risk", "malignent=0.1", "--risk", "0.2"], "Did you mean 'malignant'"),
-        (["--risk", "malignant=0.1"], "without one: ['benign']"),
+        (["--risk", "malignant=0.1"], "--risk is missing for benign. Add --risk benign=NUMBER"),
         (["--risk", "0.1", "--risk", "others=0.2"], "given once for each class"),
         (["--risk", "0.2", "--delta", "0"], "a number in (0, 1)"),
         (["--risk", "0.2", "--delta", "1"], "a number in (0, 1)"),

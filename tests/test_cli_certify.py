@@ -138,7 +138,7 @@ def test_equal_rows_that_may_be_a_coincidence_need_a_flag_that_is_recorded(certi
         (["--require", "high"], "a number in [0, 1), or class=number"),
         (["--require", "1.0"], "an accuracy floor in [0, 1)"),
         (["--require", "malignent=0.9", "--require", "0.5"], "Did you mean 'malignant'"),
-        (["--require", "malignant=0.9"], "without one: ['benign']"),
+        (["--require", "malignant=0.9"], "--require is missing for benign. Add --require benign=NUMBER"),
         (["--require", "0.8", "--require", "others=0.9"], "given once for each class"),
         (["--require", "0.8", "--delta", "0"], "a number in (0, 1)"),
         (["--require", "0.8", "--delta", "1"], "a number in (0, 1)"),

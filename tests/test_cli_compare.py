@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,12 @@ from official_files import picture_bytes
 
 from worstclass import methods
 from worstclass.cli.app import run
+from worstclass.cli.compare import fit_command
+from worstclass.cli.options import NetworkOptions, TrainingOptions
 from worstclass.data.registry import named_dataset
 from worstclass.experiments import plan as plan_module
 from worstclass.experiments.cells import CellResult
+from worstclass.experiments.plan import Budget, ComparisonPlan
 from worstclass.experiments.ranking import Comparison
 
 ROOT = Path(__file__).parents[1]
@@ -184,6 +188,37 @@ def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypa
     assert {"ours", "forest"} < set(planned)
     assert not {"balanced-forest", "rusboost", "easy-ensemble"} & set(planned)
     assert "left out: balanced-forest, rusboost, easy-ensemble (pip install" in capsys.readouterr().out
+
+
+def command_of(method, data=None, network=None, theta=None, **rules):
+    """The words of the command that fits a method as a comparison did."""
+    data, network = data or TrainingOptions("iris"), network or NetworkOptions()
+    rules = {"seeds": (3, 4), "budget": Budget(50, 9.0), "gamma": 0.25, **rules}
+    return shlex.split(fit_command(ComparisonPlan("d", (method,), **rules), method, data, network, theta))
+
+
+def test_the_command_that_fits_a_method_names_what_differs_from_the_defaults():
+    data = TrainingOptions("my data.csv", target="y", ignore=["id", "name"], skip_corrupt=True)
+    network, floors = NetworkOptions(lr=0.02), ["a b=0.5", "others=0.6"]
+    assert command_of("ours", data, network, floors, data_settings={"val_share": 0.2}) == [
+        *("worstclass", "fit", "my data.csv", "--method", "ours", "--target", "y", "--skip-corrupt"),
+        *("--ignore", "id", "--ignore", "name", "--val-share", "0.2", "--theta", "a b=0.5", "--theta", "others=0.6"),
+        *("--set", "gamma=0.25", "--lr", "0.02", "--max-epochs", "50", "--max-seconds", "9.0"),
+        *("--select-on", "worst", "--seed", "3", "--out", "model"),
+    ]
+    end = ["--seed", "3", "--out", "model"]
+    assert command_of("forest", None, network, floors) == ["worstclass", "fit", "iris", "--method", "forest", *end]
+    auto = ["worstclass", "fit", "iris", "--method", "auto", "--max-seconds", "9.0", *end]
+    assert command_of("auto", None, network) == auto
+    networks = ["--method", "auto-networks", "--lr", "0.02", "--max-epochs", "50", "--max-seconds", "9.0", *end]
+    assert command_of("auto-networks", None, network) == ["worstclass", "fit", "iris", *networks]
+
+
+def test_the_options_in_the_command_are_read_as_they_were():
+    for method in methods.list_methods():
+        texts = dict(word.split("=", 1) for option, word in pairwise(command_of(method.name)) if option == "--set")
+        expected = ComparisonPlan("d", (method.name,), (0,), Budget(1), gamma=0.25).options(method)
+        assert {**method.options, **methods.parse_options(method, texts)} == expected
 
 
 def test_shares_that_a_named_data_set_would_ignore_are_refused(here, capsys):

@@ -113,7 +113,7 @@ def test_evaluate_and_certify(place, command):
         (["offsets", "model", "train.csv", "--target", "kind", "--out", "m"], "Of the 400 rows, 200 equal rows"),
         (
             ["offsets", "model", "train.csv", "--target", "kind", "--allow-equal-rows", "--out", "m"],
-            "WorstClassOffsets needs rows that the model has not seen",
+            "worstclass offsets needs rows that the model has not seen",
         ),
         (
             ["offsets", "model", "train.csv", *VALIDATION[:-1], "1", "--out", "m"],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worstclass.cli.console import OptionError, console, interrupts_noted, say, warn
-from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions
+from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions, given
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
@@ -79,9 +79,12 @@ def fit(
         started = time.perf_counter()
         interrupted = _train(model, splits, quiet)
     seconds = time.perf_counter() - started
-    settings = {"theta": theta or (None if floors is None else [str(floors)]), "network": booster.network}
-    settings |= {"method": name, **booster.booster(), **booster.learner(), **limits, **own}
-    made = made_by(data, seed, **{name: value for name, value in settings.items() if value is not None})
+    settings: dict[str, Any] = {"method": name, **given(booster)}
+    settings["theta"] = theta or (None if floors is None else [str(floors)])
+    #: theta or (None if floors is None else [str(floors)]), **given(booster)}
+    settings |= {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
+    settings |= {**limits, **own}
+    made = made_by(data, seed, **{key: value for key, value in settings.items() if value is not None})
     with interrupts_noted() as noted:
         result = RunResult.describe(model, splits, method=name, seconds=seconds, **made)
         place = _write(model, out, result, with_weights=floors is not None)
@@ -93,12 +96,12 @@ def fit(
 
 
 @contextmanager
-def _errors_name_set(given: Iterable[str]) -> Iterator[None]:
+def _errors_name_set(names: Iterable[str]) -> Iterator[None]:
     """Let errors about options of the method name --set."""
     try:
         yield
     except ValueError as error:  # ours, or that of scikit-learn
-        name = next((name for name in given if str(error).startswith(f"The {name!r} parameter")), None)
+        name = next((name for name in names if str(error).startswith(f"The {name!r} parameter")), None)
         if name is None:
             raise
         raise OptionError(str(error).replace(name, f"set {name}", 1)) from None

@@ -146,7 +146,7 @@ def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
     return place
 
 
-def made_by(data: DataOptions, seed: int, rows: Rows | None = None, **settings: Any) -> dict[str, Any]:
+def made_by(data: DataOptions, seed: int, rows: Rows | None = None, /, **settings: Any) -> dict[str, Any]:
     """Return what every result says of how it was made: data, settings, seed and provenance."""
     drawn = {} if rows is None else {"part": rows.name, "rows": len(rows), "available": rows.available}
     left_out = {"ignore": ignored} if (ignored := getattr(data, "ignore", None)) else {}

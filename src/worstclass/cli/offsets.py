@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import typer
 
 from worstclass.cli.console import say, warn
-from worstclass.cli.options import (
-    AllowEqualRows,
-    ModelFolder,
-    OutFolder,
-    OwnNetwork,
-    Seed,
-    SplitOptions,
-    Theta,
-    numbers_by_class,
-)
+from worstclass.cli.options import AllowEqualRows, ModelFolder, OutFolder, Theta, TuningOptions, numbers_by_class
 
 #: scores, as the library calls them
 SCORES = {"auto": "auto", "mean": "mean-proba", "vote": "proba"}
@@ -26,14 +16,6 @@ Scores = Annotated[
     Literal["auto", "mean", "vote"],
     typer.Option(help="Add offsets to the members' mean probabilities, or to the shares of their votes."),
 ]
-
-
-@dataclass(frozen=True)
-class TuningOptions(SplitOptions):
-    """Rows that tune a model that is there."""
-
-    network: OwnNetwork = None
-    seed: Seed = 0
 
 
 def offsets(

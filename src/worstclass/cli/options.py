@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -84,6 +84,14 @@ class SplitOptions(DataOptions):
 
 
 @dataclass(frozen=True)
+class TuningOptions(SplitOptions):
+    """Rows that tune a model that is there."""
+
+    network: OwnNetwork = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
 class TrainingOptions(SplitOptions):
     """Rows that train, choose and test."""
 
@@ -106,7 +114,7 @@ class NetworkOptions:
 
     def learner(self) -> dict[str, Any]:
         """Return the options of ``TorchLearner`` that were given."""
-        return _given(self, "lr", "batch_size", "start", "optimizer_state")
+        return given(self, "lr", "batch_size", "start", "optimizer_state")
 
 
 @dataclass(frozen=True)
@@ -130,7 +138,7 @@ class BoosterOptions(NetworkOptions):
 
     def booster(self) -> dict[str, Any]:
         """Return the parameters of ``WorstClassBooster`` that were given."""
-        return _given(self, "gamma", "n_rounds", "extend", "max_epochs_per_round", "patience", "weighting")
+        return given(self, "gamma", "n_rounds", "extend", "max_epochs_per_round", "patience", "weighting")
 
 
 def expanded(function: Callable[..., int | None]) -> Callable[..., None]:
@@ -159,9 +167,10 @@ def expanded(function: Callable[..., int | None]) -> Callable[..., None]:
     return command
 
 
-def _given(group: Any, *names: str) -> dict[str, Any]:
-    """Return the fields of a group that it has and that were given."""
-    return {name: value for name in names if (value := getattr(group, name, None)) is not None}
+def given(group: Any, *names: str) -> dict[str, Any]:
+    """Return the options of a group that were given, and differ from their defaults; all of them or some."""
+    options = [field for field in fields(group) if field.name in names or (not names and field.default is not MISSING)]
+    return {option.name: value for option in options if (value := getattr(group, option.name)) != option.default}
 
 
 def numbers_by_class(

@@ -18,6 +18,7 @@ from worstclass.cli.options import (
     Seed,
     SelectOn,
     TrainingOptions,
+    given,
     numbers_by_class,
 )
 
@@ -106,11 +107,9 @@ def theta(
         selection = interrupt.selection
     chosen = selection.booster
     tested = class_reports(chosen, splits, ["test"]).get("test")
-    settings = {**booster.booster(), **booster.learner(), "network": booster.network, "budget": budget}
-    settings |= {"select_on": select_on, "resolution": resolution}
-    settings |= {"val_share": opened.val_share, "test_share": data.test_share}
+    settings = {"budget": budget, "select_on": select_on, "resolution": resolution, "val_share": opened.val_share}
     record = {
-        **made_by(data, seed, **settings),
+        **made_by(data, seed, **given(booster), **settings, test_share=data.test_share),
         "gamma": chosen.gamma_,
         "n_rounds": chosen.n_rounds_,
         **selection.to_dict(),

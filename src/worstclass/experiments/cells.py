@@ -71,7 +71,7 @@ class CellResult(Outcome, frozen=True):
     data: str
     seed: int
     settings: dict[str, Any]
-    notes: list[str] = []
+    notes: tuple[str, ...] = ()
     error: str | None = None
     traceback: str | None = None
     provenance: Provenance
@@ -205,7 +205,7 @@ def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], folder: Path, provenan
             warnings.simplefilter("always", WorstClassWarning)
             outcome = run_cell(cell)
         facts["seconds"] = time.perf_counter() - started
-        notes = list(dict.fromkeys(str(warning.message) for warning in caught))
+        notes = tuple(dict.fromkeys(str(warning.message) for warning in caught))
         result = CellResult.of(cell, outcome, **facts, notes=notes)
         result = CellResult.model_validate_json(result.model_dump_json())  # as it will be read
     except Exception as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -231,46 +230,6 @@ def run_method(model: Any, splits: Splits) -> Outcome:
     fit_on_splits(model, splits)
     seconds = time.perf_counter() - started
     return Outcome.describe(model, splits, counted=("validation", "test"), seconds=seconds)
-
-
-def fit_command(
-    plan: ComparisonPlan, name: str, data: str, *, out: str = "model", options: Mapping[str, Any] | None = None
-) -> str:
-    """Write the command line that fits and saves one method as a comparison did on its first seed.
-
-    Parameters
-    ----------
-    plan, name : the comparison, and a method of it.
-    data, out : the data as the command line names it, and the folder for the model.
-    options : further options of the command, such as ``{"--target": "diagnosis"}``; None stands for one left out, and a
-        list for one that is repeated.
-
-    Examples
-    --------
-    >>> plan = ComparisonPlan("t.csv", ("ours",), (0,), Budget(epochs=50), learner={"lr": 0.01}, theta=0.8, gamma=0.25)
-    >>> fit_command(plan, "ours", "t.csv", options={"--target": "kind"})  # doctest: +NORMALIZE_WHITESPACE
-    'worstclass fit t.csv --target kind --method ours --theta 0.8 --set gamma=0.25 --network mlp --lr 0.01
-    --max-epochs 50 --select-on worst --seed 0 --out model'
-    """
-    method, values = find_method(name), list[tuple[str, Any]]()
-    for option, given in (options or {}).items():
-        values += [(option, value) for value in (given if isinstance(given, list) else [given])]
-    values.append(("--method", name))
-    if method.needs_theta:
-        floors = plan.theta if isinstance(plan.theta, Mapping) else {"": plan.theta}
-        values += [("--theta", f"{label}={floor}" if label != "" else floor) for label, floor in floors.items()]
-    own = plan.options(method).items()
-    values += [("--set", f"{option}={value}") for option, value in own if value != method.options[option]]
-    if method.kind == "network":
-        values += [("--network", _name(plan.network)), ("--lr", plan.learner.get("lr"))]
-        values += [("--batch-size", plan.learner.get("batch_size")), ("--max-epochs", plan.budget.epochs)]
-    if method.kind != "table":
-        values.append(("--max-seconds", plan.budget.seconds))
-    if method.kind == "network" and "cv" not in method.options:  # what makes folds has a rule of its own
-        values.append(("--select-on", plan.select_on))
-    values += [("--seed", plan.seeds[0]), ("--out", out)]
-    words = [word for option, value in values if value is not None for word in (option, str(value))]
-    return shlex.join(["worstclass", "fit", data, *words])
 
 
 def _has_rounds(method: Method) -> bool:

@@ -91,6 +91,7 @@ class Comparison(pydantic.BaseModel, frozen=True):
     Examples
     --------
     >>> from worstclass.experiments.cells import Cell, CellResult
+    >>> from worstclass.experiments.run import Outcome
     >>> from worstclass.metrics import class_report
     >>> y, outcomes = [0, 0, 0, 0, 1, 1, 1, 1], {"ce": [0, 0, 0, 0, 0, 0, 1, 1], "ours": [0, 0, 0, 1, 0, 1, 1, 1]}
     >>> results = []

@@ -50,6 +50,10 @@ class Provenance(pydantic.BaseModel):
             commit=_commit(),
         )
 
+    def __str__(self) -> str:
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        return f"Python {self.python} on {self.machine}, {versions}, commit {self.commit or 'unknown'}"
+
 
 class BoostingResult(pydantic.BaseModel):
     """What boosting did.
