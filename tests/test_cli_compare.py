@@ -16,11 +16,12 @@ from official_files import picture_bytes
 from worstclass import methods
 from worstclass.cli.app import run
 from worstclass.cli.compare import fit_command
-from worstclass.cli.options import NetworkOptions, TrainingOptions
+from worstclass.cli.options import NetworkOptions, TrainingOptions, parse_budget
 from worstclass.data.registry import named_dataset
+from worstclass.exceptions import ParameterError
 from worstclass.experiments import plan as plan_module
 from worstclass.experiments.cells import CellResult
-from worstclass.experiments.plan import Budget, ComparisonPlan
+from worstclass.experiments.plan import ComparisonPlan
 from worstclass.experiments.ranking import Comparison
 
 ROOT = Path(__file__).parents[1]
@@ -193,7 +194,7 @@ def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypa
 def command_of(method, data=None, network=None, theta=None, **rules):
     """The words of the command that fits a method as a comparison did."""
     data, network = data or TrainingOptions("iris"), network or NetworkOptions()
-    rules = {"seeds": (3, 4), "budget": Budget(50, 9.0), "gamma": 0.25, **rules}
+    rules = {"seeds": (3, 4), "max_epochs": 50, "max_seconds": 9.0, "gamma": 0.25, **rules}
     return shlex.split(fit_command(ComparisonPlan("d", (method,), **rules), method, data, network, theta))
 
 
@@ -217,7 +218,7 @@ def test_the_command_that_fits_a_method_names_what_differs_from_the_defaults():
 def test_the_options_in_the_command_are_read_as_they_were():
     for method in methods.list_methods():
         texts = dict(word.split("=", 1) for option, word in pairwise(command_of(method.name)) if option == "--set")
-        expected = ComparisonPlan("d", (method.name,), (0,), Budget(1), gamma=0.25).options(method)
+        expected = ComparisonPlan("d", (method.name,), (0,), gamma=0.25).options(method)
         assert {**method.options, **methods.parse_options(method, texts)} == expected
 
 
@@ -344,3 +345,50 @@ def test_the_documented_commands_that_are_quick_run_as_written(line, here, capsy
 
 def test_there_are_documented_commands_to_run():
     assert len([line for line in documented() if "--out" in line]) >= 2
+
+
+# budgets
+
+
+@pytest.mark.parametrize(
+    ("text", "epochs", "seconds"),
+    [
+        ("epochs=400", 400, None),
+        ("seconds=60", None, 60.0),
+        ("seconds=0.5", None, 0.5),
+        ("epochs=400,seconds=60", 400, 60.0),
+        (" seconds = 60 , epochs = 400 ", 400, 60.0),
+    ],
+)
+def test_budgets_that_can_be_read(text, epochs, seconds):
+    limits = {"max_epochs": epochs, "max_seconds": seconds}
+    assert parse_budget(text) == {name: limit for name, limit in limits.items() if limit is not None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "epochs=0",
+        "seconds=0",
+        "epochs=-5",
+        "seconds=-0.1",
+        "epochs=nan",
+        "seconds=nan",
+        "seconds=inf",
+        "epochs=1.5",
+        "epochs=many",
+        "epochs=",
+        "epochs",
+        "400",
+        "",
+        "hours=3",
+        "epoch=3",
+        "epochs=3,epochs=4",
+        "seconds=3,seconds=3",
+        "epochs=3,",
+        "epochs=3 seconds=4",
+    ],
+)
+def test_budgets_that_are_refused(text):
+    with pytest.raises(ParameterError, match="'budget' parameter of the command must be"):
+        parse_budget(text)

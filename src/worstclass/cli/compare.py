@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from worstclass.cli import options as opt
 from worstclass.cli.console import option_of, say
-from worstclass.cli.options import Budget, Jobs, NetworkOptions, Quiet, SelectOn, Theta, TrainingOptions, given
 
 if TYPE_CHECKING:
     from worstclass.cli.data import Data
     from worstclass.experiments.plan import ComparisonPlan
 
 #: budget of each method where neither the user nor the paper has one: the authors' epochs
-DEFAULT = {"epochs": 200}
+DEFAULT_EPOCHS = 200
 
 Out = Annotated[Path | None, typer.Option(help="Folder for the results (default: comparison-DATA).")]
 Methods = Annotated[str, typer.Option(help="Names with commas between them, or all (see: worstclass methods).")]
@@ -28,19 +28,19 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run again what the
 
 
 def compare(
-    data: TrainingOptions,
+    data: opt.TrainingOptions,
     *,
     out: Out = None,
     methods: Methods = "all",
     seeds: Seeds = 5,
-    theta: Theta = None,
+    theta: opt.Theta = None,
     gamma: Gamma = None,
-    budget: Budget = None,
-    select_on: SelectOn = "worst",
-    network: NetworkOptions,
-    jobs: Jobs = None,
+    budget: opt.Budget = None,
+    select_on: opt.SelectOn = "worst",
+    network: opt.NetworkOptions,
+    jobs: opt.Jobs = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    quiet: opt.Quiet = False,
 ) -> int:
     """Train several methods and rank them.
 
@@ -68,7 +68,7 @@ def compare(
         data=Path(data.data).name,
         methods=chosen,
         seeds=tuple(range(seeds)),
-        budget=rules.Budget(**paper.get("compare", DEFAULT)) if budget is None else rules.Budget.parse(budget),
+        **(opt.parse_budget(budget) or {"max_epochs": paper.get("compare", {}).get("epochs", DEFAULT_EPOCHS)}),
         network=learner.pop("module"),
         learner=learner,
         theta=opened.floors(theta, example.train.y) if needs_theta else None,
@@ -109,19 +109,19 @@ def _file_settings(opened: Data) -> dict[str, Any]:
 
 
 def fit_command(
-    plan: ComparisonPlan, name: str, data: TrainingOptions, network: NetworkOptions, theta: list[str] | None
+    plan: ComparisonPlan, name: str, data: opt.TrainingOptions, network: opt.NetworkOptions, theta: list[str] | None
 ) -> str:
     """Write the command line that fits and saves one method as a comparison did on its first seed."""
     from worstclass.methods import find_method
 
     method = find_method(name)
     own = (f"{key}={value}" for key, value in plan.options(method).items() if value != method.options[key])
-    options: dict[str, Any] = {"method": name, **given(data), "val_share": plan.data_settings.get("val_share")}
+    options: dict[str, Any] = {"method": name, **opt.given(data), "val_share": plan.data_settings.get("val_share")}
     options |= {"theta": theta if method.needs_theta else None, "set": list(own)}
     if method.kind == "network":
-        options |= {**given(network), "max_epochs": plan.budget.epochs}
+        options |= {**opt.given(network), "max_epochs": plan.max_epochs}
     if method.kind != "table":
-        options["max_seconds"] = plan.budget.seconds
+        options["max_seconds"] = plan.max_seconds
     if method.kind == "network" and "cv" not in method.options:  # what makes folds has a rule of its own
         options["select_on"] = plan.select_on
     words = ["worstclass", "fit", data.data]

@@ -89,7 +89,9 @@ def fit(
         result = RunResult.describe(model, splits, method=name, seconds=seconds, **made)
         place = _write(model, out, result, with_weights=floors is not None)
     if interrupted:
-        warn(f"interrupted: the {_finished(model)} are kept")
+        members = getattr(model, "portfolio_", None)
+        kept = f"{len(model.estimators_)} finished rounds" if members is None else f"{len(members)} finished members"
+        warn(f"interrupted: the {kept} are kept")
     say(text_report(result))
     say(f"model:  {out}\nreport: {place / 'report.md'}")
     return 130 if noted else 0 if result.floors_met is not False and not interrupted else 1
@@ -120,11 +122,6 @@ def _write(model: Any, out: Path, result: RunResult, *, with_weights: bool) -> P
     for figure in figures:
         save_figure(class_weight_figure(history, model.classes_.tolist()), place / figure)
     return place
-
-
-def _finished(model: Any) -> str:
-    records = getattr(model, "portfolio_", None)
-    return f"{len(model.estimators_)} finished rounds" if records is None else f"{len(records)} finished members"
 
 
 def _train(model: Any, splits: Splits, quiet: bool) -> bool:

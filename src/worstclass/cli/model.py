@@ -32,11 +32,7 @@ def default_method(data: Data, X: Any, options: NetworkOptions, max_epochs: int 
 
 def default_booster(data: Data, X: Any, network: str | None) -> str:
     """Return our booster: over networks, or over gradient-boosted trees for a table."""
-    return "ours" if _takes_network(data, X, network) else "ours-trees"
-
-
-def _takes_network(data: Data, X: Any, network: str | None) -> bool:
-    return bool(network or _is_images(X) or data.settings.get("learner"))
+    return "ours" if network or _is_images(X) or data.settings.get("learner") else "ours-trees"
 
 
 def network_options(data: Data, X: Any, options: NetworkOptions) -> dict[str, Any]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from worstclass._checks import check_count, check_positive
 from worstclass.boosting.hedge import resolve_gamma
 from worstclass.data.facts import NamedDataset
 from worstclass.data.sources import Source
@@ -25,44 +24,6 @@ from worstclass.methods import Method, build_method, find_method, list_methods
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What one training may spend: epochs over the training rows, seconds, or both.
-
-    Examples
-    --------
-    >>> Budget.parse("epochs=400,seconds=60")
-    Budget(epochs=400, seconds=60.0)
-    """
-
-    epochs: int | None = None
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.epochs is None and self.seconds is None:
-            raise ParameterError("budget", "compare", allowed="epochs=N or seconds=S", got="neither")
-        check_count(self.epochs, "budget", "compare", words=[None])
-        check_positive(self.seconds, "budget", "compare", words=[None])
-
-    @property
-    def limits(self) -> dict[str, Any]:
-        """The budget as parameters of ``build_method``."""
-        return {"max_epochs": self.epochs, "max_seconds": self.seconds}
-
-    @classmethod
-    def parse(cls, text: str) -> Budget:
-        """Read ``epochs=N``, ``seconds=S``, or both with a comma between them."""
-        parts = [[piece.strip() for piece in part.split("=")] for part in text.split(",")]
-        try:
-            amounts = {name: {"epochs": int, "seconds": float}[name](amount) for name, amount in parts}
-            if len(amounts) < len(parts):
-                raise ValueError("a name twice")
-            return cls(**amounts)
-        except (KeyError, ValueError):
-            allowed = "epochs=N, seconds=S, or both with a comma between them, above 0"
-            raise ParameterError("budget", "compare", allowed=allowed, got=text) from None
-
-
-@dataclass(frozen=True)
 class ComparisonPlan:
     """What is compared, and under which rules.
 
@@ -71,7 +32,7 @@ class ComparisonPlan:
     data : name of the data.
     methods : names of the methods.
     seeds : each is a draw or split of the data and a random start of every method.
-    budget : what each training may spend.
+    max_epochs, max_seconds : budget of each training, as for ``build_method``.
     network, learner : the network and the options of ``TorchLearner`` that all networks share.
     theta : floors, for the methods that need any. The others aim at the worst class, by which methods are ranked.
     gamma : for the methods whose number of rounds follows from it.
@@ -84,7 +45,8 @@ class ComparisonPlan:
     data: str
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
-    budget: Budget
+    max_epochs: int | None = None
+    max_seconds: float | None = None
     network: Any = "mlp"
     learner: Mapping[str, Any] = field(default_factory=dict)
     theta: float | Mapping[Any, float] | None = None
@@ -105,7 +67,8 @@ class ComparisonPlan:
             self.network,
             learner=self.learner,
             theta=self.theta if method.needs_theta else None,
-            **self.budget.limits,
+            max_epochs=self.max_epochs,
+            max_seconds=self.max_seconds,
             select_on=self.select_on,
             folds=None if splits is None else folds_on(splits),
             random_state=cell.seed,
@@ -118,7 +81,8 @@ class ComparisonPlan:
 
     def _settings(self, name: str) -> dict[str, Any]:
         method = find_method(name)
-        settings: dict[str, Any] = {"budget": asdict(self.budget), "select_on": self.select_on, **self.data_settings}
+        settings: dict[str, Any] = {"budget": {"epochs": self.max_epochs, "seconds": self.max_seconds}}
+        settings |= {"select_on": self.select_on, **self.data_settings}
         settings |= {"seeds_change": self.seeds_change, "options": self.options(method)}
         if method.kind == "network":
             settings |= {"network": _name(self.network), "learner": dict(self.learner)}

@@ -240,16 +240,14 @@ def folds_on(splits: Splits, cv: Any = "auto") -> int:
 
 
 def _boosting(booster: Any) -> BoostingResult:
-    floors = getattr(booster, "theta_", None)
     return BoostingResult(
         n_rounds=booster.n_rounds_,
         n_extra_rounds=sum(record.phase == "extend" for record in booster.history_),
         n_members=len(booster.estimators_),
         n_members_used=booster.n_members_used_,
         gamma=booster.gamma_,
-        theta=None if floors is None else _by_class(booster, floors),
         bound_met=getattr(booster, "bound_met_", None),
-        shortfall={str(label): short for label, short in getattr(booster, "shortfall_", {}).items()},
+        **_floors(booster),
     )
 
 
@@ -258,11 +256,17 @@ def _portfolio(model: Any) -> PortfolioResult:
         n_folds=model.n_folds_,
         members=list(model.portfolio_),
         held_out=model.cv_report_,
-        theta=None if model.theta_ is None else _by_class(model, model.theta_),
         floors_met=model.floors_met_,
-        shortfall={str(label): short for label, short in (model.shortfall_ or {}).items()},
         notes=list(model.notes_),
+        **_floors(model),
     )
+
+
+def _floors(model: Any) -> dict[str, Any]:
+    """Return floors and shortfall by the names of the classes; the floors are None for a model without any."""
+    floors, short = getattr(model, "theta_", None), getattr(model, "shortfall_", None) or {}
+    theta = None if floors is None else _by_class(model, floors)
+    return {"theta": theta, "shortfall": {str(label): rows for label, rows in short.items()}}
 
 
 def offsets_record(model: Any) -> dict[str, Any]:
