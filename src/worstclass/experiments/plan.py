@@ -168,22 +168,17 @@ def run_comparison(
     load : function from a seed to its splits, with test rows.
     folder, progress, n_jobs, overwrite : as for ``run_cells``.
     """
-    return run_cells(plan.cells(), _Runner(plan, load), folder, progress, n_jobs=n_jobs, overwrite=overwrite)
+    loaded: dict[int, Splits] = {}  # those of one seed, which all methods share
 
+    def run_cell(cell: Cell) -> Outcome:
+        splits = loaded.get(cell.seed)
+        if splits is None:
+            splits = load(cell.seed)
+            loaded.clear()
+            loaded[cell.seed] = splits
+        return run_method(plan.build(cell, splits), splits)
 
-@dataclass
-class _Runner:
-    """Runs a cell of a plan, here or in a worker; keeps the splits of one seed, which all methods share."""
-
-    plan: ComparisonPlan
-    load: Callable[[int], Splits]
-    loaded: tuple[int, Splits] | None = None
-
-    def __call__(self, cell: Cell) -> Outcome:
-        loaded = self.loaded
-        if loaded is None or loaded[0] != cell.seed:
-            self.loaded = loaded = (cell.seed, self.load(cell.seed))
-        return run_method(self.plan.build(cell, loaded[1]), loaded[1])
+    return run_cells(plan.cells(), run_cell, folder, progress, n_jobs=n_jobs, overwrite=overwrite)
 
 
 def run_method(model: Any, splits: Splits) -> Outcome:
