@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from worstclass.cli.data import Data
     from worstclass.experiments.plan import ComparisonPlan
 
-#: budget of each method where neither the user nor the paper has one: the authors' epochs
-DEFAULT_EPOCHS = 200
-
 Out = Annotated[Path | None, typer.Option(help="Folder for the results (default: comparison-DATA).")]
 Methods = Annotated[str, typer.Option(help="Names with commas between them, or all (see: worstclass methods).")]
 Seeds = Annotated[int, typer.Option(help="Number of seeds: draws or splits of the data.", min=1)]
@@ -55,7 +52,7 @@ def compare(
     from worstclass.cli.model import network_options
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
-    from worstclass.methods import find_method, list_methods
+    from worstclass.methods import DEFAULT_EPOCHS, find_method, list_methods
     from worstclass.report.ranking import comparison_text, write_comparison
 
     opened = Data.open(data, val_share=VAL_SHARE)

@@ -198,18 +198,20 @@ def run_cells(
 
 def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], folder: Path, provenance: Provenance) -> CellResult:
     """Run and write one cell; if it raises, or its outcome cannot be kept, write its failure."""
-    started = time.perf_counter()
-    facts: dict[str, Any] = {"provenance": provenance}
+    started, notes = time.perf_counter(), dict[str, None]()
+
+    def result_of(outcome: Outcome | Exception) -> CellResult:
+        seconds = time.perf_counter() - started
+        return CellResult.of(cell, outcome, provenance=provenance, seconds=seconds, notes=tuple(notes))
+
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WorstClassWarning)
             outcome = run_cell(cell)
-        facts["seconds"] = time.perf_counter() - started
-        notes = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-        result = CellResult.of(cell, outcome, **facts, notes=notes)
-        result = CellResult.model_validate_json(result.model_dump_json())  # as it will be read
+        notes |= dict.fromkeys(str(warning.message) for warning in caught)
+        result = CellResult.model_validate_json(result_of(outcome).model_dump_json())  # as it will be read
     except Exception as error:
-        result = CellResult.of(cell, error, **{**facts, "seconds": time.perf_counter() - started})
+        result = result_of(error)
     result.write(folder)
     return result
 
