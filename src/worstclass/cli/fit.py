@@ -76,18 +76,14 @@ def fit(
         model = build_estimator(name, opened, splits.train.X, booster, theta=floors, **limits, **more, **own)
         require_own(out, "--out", "the command")  # before hours of training, not after
         out.mkdir(parents=True, exist_ok=True)
-        started = time.perf_counter()
-        interrupted = _train(model, splits, quiet)
-    seconds = time.perf_counter() - started
-    settings: dict[str, Any] = {"method": name, **given(booster)}
+        seconds, interrupted = _train(model, splits, quiet)
+    settings: dict[str, Any] = {"method": name, **given(booster), **limits, **own}
     settings["theta"] = theta or (None if floors is None else [str(floors)])
-    #: theta or (None if floors is None else [str(floors)]), **given(booster)}
     settings |= {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
-    settings |= {**limits, **own}
     made = made_by(data, seed, **{key: value for key, value in settings.items() if value is not None})
     with interrupts_noted() as noted:
         result = RunResult.describe(model, splits, method=name, seconds=seconds, **made)
-        place = _write(model, out, result, with_weights=floors is not None)
+        place = _write(model, out, result)
     if interrupted:
         members = getattr(model, "portfolio_", None)
         kept = f"{len(model.estimators_)} finished rounds" if members is None else f"{len(members)} finished members"
@@ -109,28 +105,27 @@ def _errors_name_set(names: Iterable[str]) -> Iterator[None]:
         raise OptionError(str(error).replace(name, f"set {name}", 1)) from None
 
 
-def _write(model: Any, out: Path, result: RunResult, *, with_weights: bool) -> Path:
+def _write(model: Any, out: Path, result: RunResult) -> Path:
     """Write the model and its report, with a figure of the class weights of a booster; return the results' folder."""
     from worstclass.cli.model import write_model
     from worstclass.experiments.run import layers_of
     from worstclass.report.figures import class_weight_figure, save_figure
     from worstclass.report.summary import markdown_report
 
-    history: Any = getattr(layers_of(model)[-1], "history_", None) if with_weights else None
-    figures = [] if history is None else [Path("class-weights.png")]
+    figures = [Path("class-weights.png")] if result.boosting is not None and result.boosting.theta is not None else []
     place = write_model(model, out, {"run.json": result.model_dump(), "report.md": markdown_report(result, figures)})
     for figure in figures:
-        save_figure(class_weight_figure(history, model.classes_.tolist()), place / figure)
+        save_figure(class_weight_figure(layers_of(model)[-1].history_, model.classes_.tolist()), place / figure)
     return place
 
 
-def _train(model: Any, splits: Splits, quiet: bool) -> bool:
-    """Fit; return True where the user interrupted it and finished rounds were kept."""
+def _train(model: Any, splits: Splits, quiet: bool) -> tuple[float, bool]:
+    """Fit; return the seconds, and whether the user interrupted it and finished rounds were kept."""
     from worstclass.cli.progress import FitProgress
     from worstclass.data.seen_rows import SeenRows
     from worstclass.experiments.run import fit_on_splits
 
-    progress, interrupted = FitProgress(console(quiet=quiet)), False
+    progress, interrupted, started = FitProgress(console(quiet=quiet)), False, time.perf_counter()
     if hasattr(model, "callbacks"):
         model.callbacks = [progress]
     with progress.bar:
@@ -144,4 +139,4 @@ def _train(model: Any, splits: Splits, quiet: bool) -> bool:
         model.callbacks = None
     if not hasattr(model, "seen_rows_"):  # classifiers of scikit-learn keep no record of their rows
         model.seen_rows_ = SeenRows.of(splits.train.X)
-    return interrupted
+    return time.perf_counter() - started, interrupted
