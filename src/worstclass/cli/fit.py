@@ -79,8 +79,8 @@ def fit(
         seconds, interrupted = _train(model, splits, quiet)
     settings: dict[str, Any] = {"method": name, **given(booster), **limits, **own}
     settings["theta"] = theta or (None if floors is None else [str(floors)])
-    settings |= {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
     made = made_by(data, seed, **{key: value for key, value in settings.items() if value is not None})
+    made["data"] |= {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
     with interrupts_noted() as noted:
         result = RunResult.describe(model, splits, method=name, seconds=seconds, **made)
         place = _write(model, out, result)
