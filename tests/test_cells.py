@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worstclass.exceptions import ParameterError, UnmetBoundWarning
-from worstclass.experiments.cells import Cell, CellOutcome, CellResult, run_cells
-from worstclass.experiments.run import Provenance
+from worstclass.exceptions import BudgetSpentWarning, ParameterError, UnmetBoundWarning
+from worstclass.experiments.cells import Cell, CellResult, run_cells
+from worstclass.experiments.run import Outcome, Provenance
 from worstclass.metrics import class_report
 
 SETTINGS = {"network": "mlp", "budget": {"epochs": 10}, "select_on": "worst", "options": {}}
@@ -29,7 +29,7 @@ def outcome_of(cell, **values):
     rng = np.random.default_rng([cell.seed, *cell.method.encode()])
     y = np.repeat(["a", "b"], 4)
     report = class_report(y, rng.choice(["a", "b"], size=8), labels=["a", "b"])
-    return CellOutcome(test=report, **{"epochs": 3, "seconds": 1.5, **values})
+    return Outcome(test=report, **{"epochs": 3, "seconds": 1.5, **values})
 
 
 class Recorder:
@@ -98,7 +98,7 @@ def test_a_finished_cell_is_kept_with_all_that_was_found(tmp_path):
     y, answers = ["a", "a", "a", "a", "b", "b"], ["a", "a", "a", "b", "a", "b"]
     report = class_report(y, answers)
     training = class_report(["a", "b", "b", "b"], ["a", "b", "b", "a"])
-    found = CellOutcome(test=report, validation=report, training=training, epochs=7, n_members=2, extra={"gamma": 0.1})
+    found = Outcome(test=report, validation=report, training=training, epochs=7, n_members=2, offsets={"a": 0.1})
     run_cells(cells_of(["ours"]), lambda cell: found, tmp_path)
     kept = json.loads((tmp_path / "ours-seed0.json").read_text())
     assert (kept["method"], kept["data"], kept["seed"], kept["settings"]) == ("ours", "toy", 0, SETTINGS)
@@ -107,7 +107,7 @@ def test_a_finished_cell_is_kept_with_all_that_was_found(tmp_path):
     assert kept["test"]["class_mean_error"] == 0.375  # of 1/4 and 1/2
     assert kept["test"]["plain_error"] == pytest.approx(1 / 3)  # 2 of 6
     assert kept["training"]["worst_error"] == pytest.approx(1 / 3)
-    assert (kept["epochs"], kept["n_members"], kept["extra"]) == (7, 2, {"gamma": 0.1})
+    assert (kept["epochs"], kept["n_members"], kept["offsets"]) == (7, 2, {"a": 0.1})
     assert kept["seconds"] >= 0
     assert kept["test"] == kept["validation"] == report.to_dict()
     assert kept["provenance"] == Provenance.collect().model_dump()
@@ -120,7 +120,7 @@ def test_the_time_of_the_fit_goes_before_that_of_the_whole_cell(tmp_path):
 
 def test_results_returned_are_those_of_the_files(tmp_path):
     cells = cells_of(["ce", "ours"], 2)
-    results = run_cells(cells, lambda cell: outcome_of(cell, extra={"pair": (1, 2)}), tmp_path)
+    results = run_cells(cells, lambda cell: outcome_of(cell, offsets={"pair": (1, 2)}), tmp_path)
     assert results == [CellResult.read(tmp_path / cell.file_name) for cell in cells]
     assert [result.cell for result in results] == cells
     assert results == run_cells(cells, Recorder(), tmp_path)
@@ -130,10 +130,11 @@ def test_warnings_become_notes_each_once(tmp_path):
     def run(cell):
         for _ in range(3):
             warnings.warn("bound missed for b", UnmetBoundWarning, stacklevel=1)
-        return outcome_of(cell, notes=["budget used up"])
+        warnings.warn("budget used up", BudgetSpentWarning, stacklevel=1)
+        return outcome_of(cell)
 
     (result,) = run_cells(cells_of(["ours"]), run, tmp_path)
-    assert result.notes == ["budget used up", "bound missed for b"]
+    assert result.notes == ("bound missed for b", "budget used up")
 
 
 # resuming
@@ -175,10 +176,10 @@ def test_a_broken_file_counts_as_not_done(tmp_path, damage):
     }[damage]
     assert broken != text.encode()
     file.write_bytes(broken)
-    again, events = Recorder(), []
-    (result,) = run_cells(cells_of(["ce"]), again, tmp_path, events.append)
+    again, lines = Recorder(), []
+    (result,) = run_cells(cells_of(["ce"]), again, tmp_path, lines.append)
     assert again.ran == [("ce", 0)]
-    assert [event.kind for event in events] == ["started", "finished"]
+    assert lines == ["[1 of 1] ce, seed 0: started", f"[1 of 1] ce, seed 0: {result}"]
     assert result == whole == CellResult.read(file)
 
 
@@ -229,16 +230,16 @@ def test_the_same_method_and_seed_twice_is_refused(tmp_path):
 
 
 def test_a_cell_that_raises_is_written_as_failed_and_the_others_go_on(tmp_path):
-    events = []
+    lines = []
     recorder = Recorder({"b": ZeroDivisionError("by zero")})
-    results = run_cells(cells_of(["a", "b", "c"]), recorder, tmp_path, events.append)
+    results = run_cells(cells_of(["a", "b", "c"]), recorder, tmp_path, lines.append)
     assert [result.error is None for result in results] == [True, False, True]
     kept = CellResult.read(tmp_path / "b-seed0.json")
     assert kept.error == "ZeroDivisionError: by zero"
     assert "tests/test_cells.py" in kept.traceback
     assert (kept.worst_error, kept.test) == (None, None)
-    assert [(event.kind, event.cell.method) for event in events][2:4] == [("started", "b"), ("failed", "b")]
-    assert events[3].result.error == "ZeroDivisionError: by zero"
+    assert lines[2] == "[2 of 3] b, seed 0: started"
+    assert lines[3] == "[2 of 3] b, seed 0: failed: ZeroDivisionError: by zero"
 
 
 def test_failed_cells_are_tried_again(tmp_path):
@@ -253,10 +254,10 @@ def test_failed_cells_are_tried_again(tmp_path):
 @pytest.mark.parametrize(
     ("outcome", "error"),
     [
-        (lambda cell: outcome_of(cell, extra={"model": object()}), "PydanticSerializationError"),
+        (lambda cell: outcome_of(cell, offsets={"model": object()}), "PydanticSerializationError"),
         (lambda cell: outcome_of(cell, epochs="many"), "ValidationError"),
-        (lambda cell: CellOutcome(epochs=3), "ValidationError"),  # no test report
-        (lambda cell: None, "AttributeError"),
+        (lambda cell: Outcome(epochs=3), "ValidationError"),  # no test report
+        (lambda cell: None, "TypeError"),
     ],
 )
 def test_an_outcome_that_cannot_be_kept_is_a_failure_of_its_cell(tmp_path, outcome, error):
@@ -296,25 +297,27 @@ def test_an_interruption_while_writing_leaves_nothing(tmp_path, monkeypatch):
     assert names_in(tmp_path) == []
 
 
-# events
+# progress
 
 
-def test_events_tell_what_happens_and_where_it_stands(tmp_path):
+def test_progress_tells_what_happens_and_where_it_stands(tmp_path):
     run_cells(cells_of(["a"]), Recorder(), tmp_path)
-    events = []
-    run_cells(cells_of(["a", "b"]), Recorder(), tmp_path, events.append)
-    told = [(event.kind, event.cell.method, event.number, event.total) for event in events]
-    assert told == [("reused", "a", 1, 2), ("started", "b", 2, 2), ("finished", "b", 2, 2)]
-    assert [event.result is None for event in events] == [False, True, False]
+    lines = []
+    _, result = run_cells(cells_of(["a", "b"]), Recorder(), tmp_path, lines.append)
+    assert lines == [
+        "[1 of 2] a, seed 0: reused",
+        "[2 of 2] b, seed 0: started",
+        f"[2 of 2] b, seed 0: finished, worst-class test error {result.worst_error:.1%}, 3 epochs, 2 s",
+    ]
 
 
-def test_a_finished_cell_is_on_disk_when_its_event_is_told(tmp_path):
+def test_a_finished_cell_is_on_disk_when_it_is_told(tmp_path):
     class ShownWrongError(Exception):
         pass
 
-    def broken_progress(event):
-        if event.kind == "finished":
-            assert CellResult.read(tmp_path / event.cell.file_name) == event.result
+    def broken_progress(line):
+        if "finished" in line:
+            assert line.endswith(str(CellResult.read(tmp_path / "a-seed0.json")))
             raise ShownWrongError
 
     with pytest.raises(ShownWrongError):
@@ -337,23 +340,23 @@ def slow_outcome(cell):
 
     if cell.seed == 0:
         time.sleep(0.3)
-    return outcome_of(cell, extra={"pid": os.getpid(), "threads": torch.get_num_threads()})
+    return outcome_of(cell, offsets={"pid": os.getpid(), "threads": torch.get_num_threads()})
 
 
 def test_workers_write_every_cell_and_results_come_in_the_order_of_the_cells(tmp_path):
     cells = cells_of(["a", "b"], 3)
-    events = []
-    results = run_cells(cells, slow_outcome, tmp_path, events.append, n_jobs=2)
+    lines = []
+    results = run_cells(cells, slow_outcome, tmp_path, lines.append, n_jobs=2)
     assert [result.cell for result in results] == cells
     assert results == [CellResult.read(tmp_path / cell.file_name) for cell in cells]
-    assert {event.kind for event in events} == {"finished"}
-    assert [cells[event.number - 1] for event in events] == [event.cell for event in events]
-    pids = {result.extra["pid"] for result in results}
+    told = [f"[{place + 1} of 6] {one.method}, seed {one.seed}: {one}" for place, one in enumerate(results)]
+    assert sorted(lines) == told
+    pids = {result.offsets["pid"] for result in results}
     assert os.getpid() not in pids
-    assert {result.extra["threads"] for result in results} == {1}
+    assert {result.offsets["threads"] for result in results} == {1}
     alone = run_cells(cells, slow_outcome, tmp_path / "alone")
-    assert {result.extra["pid"] for result in alone} == {os.getpid()}
-    strip = {"extra", "seconds"}
+    assert {result.offsets["pid"] for result in alone} == {os.getpid()}
+    strip = {"offsets", "seconds"}
     assert [one.model_dump(exclude=strip) for one in results] == [one.model_dump(exclude=strip) for one in alone]
 
 

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,13 @@ from official_files import picture_bytes
 
 from worstclass import methods
 from worstclass.cli.app import run
+from worstclass.cli.compare import fit_command
+from worstclass.cli.options import NetworkOptions, TrainingOptions, parse_budget
 from worstclass.data.registry import named_dataset
+from worstclass.exceptions import ParameterError
 from worstclass.experiments import plan as plan_module
 from worstclass.experiments.cells import CellResult
+from worstclass.experiments.plan import ComparisonPlan
 from worstclass.experiments.ranking import Comparison
 
 ROOT = Path(__file__).parents[1]
@@ -186,6 +191,37 @@ def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypa
     assert "left out: balanced-forest, rusboost, easy-ensemble (pip install" in capsys.readouterr().out
 
 
+def command_of(method, data=None, network=None, theta=None, **rules):
+    """The words of the command that fits a method as a comparison did."""
+    data, network = data or TrainingOptions("iris"), network or NetworkOptions()
+    rules = {"seeds": (3, 4), "max_epochs": 50, "max_seconds": 9.0, "gamma": 0.25, **rules}
+    return shlex.split(fit_command(ComparisonPlan("d", (method,), **rules), method, data, network, theta))
+
+
+def test_the_command_that_fits_a_method_names_what_differs_from_the_defaults():
+    data = TrainingOptions("my data.csv", target="y", ignore=["id", "name"], skip_corrupt=True)
+    network, floors = NetworkOptions(lr=0.02), ["a b=0.5", "others=0.6"]
+    assert command_of("ours", data, network, floors, data_settings={"val_share": 0.2}) == [
+        *("worstclass", "fit", "my data.csv", "--method", "ours", "--target", "y", "--skip-corrupt"),
+        *("--ignore", "id", "--ignore", "name", "--val-share", "0.2", "--theta", "a b=0.5", "--theta", "others=0.6"),
+        *("--set", "gamma=0.25", "--lr", "0.02", "--max-epochs", "50", "--max-seconds", "9.0"),
+        *("--select-on", "worst", "--seed", "3", "--out", "model"),
+    ]
+    end = ["--seed", "3", "--out", "model"]
+    assert command_of("forest", None, network, floors) == ["worstclass", "fit", "iris", "--method", "forest", *end]
+    auto = ["worstclass", "fit", "iris", "--method", "auto", "--max-seconds", "9.0", *end]
+    assert command_of("auto", None, network) == auto
+    networks = ["--method", "auto-networks", "--lr", "0.02", "--max-epochs", "50", "--max-seconds", "9.0", *end]
+    assert command_of("auto-networks", None, network) == ["worstclass", "fit", "iris", *networks]
+
+
+def test_the_options_in_the_command_are_read_as_they_were():
+    for method in methods.list_methods():
+        texts = dict(word.split("=", 1) for option, word in pairwise(command_of(method.name)) if option == "--set")
+        expected = ComparisonPlan("d", (method.name,), (0,), gamma=0.25).options(method)
+        assert {**method.options, **methods.parse_options(method, texts)} == expected
+
+
 def test_shares_that_a_named_data_set_would_ignore_are_refused(here, capsys):
     assert run(["compare", "iris", "--methods", "logistic", "--val-share", "0.3"]) == 2
     told = capsys.readouterr().err
@@ -309,3 +345,50 @@ def test_the_documented_commands_that_are_quick_run_as_written(line, here, capsy
 
 def test_there_are_documented_commands_to_run():
     assert len([line for line in documented() if "--out" in line]) >= 2
+
+
+# budgets
+
+
+@pytest.mark.parametrize(
+    ("text", "epochs", "seconds"),
+    [
+        ("epochs=400", 400, None),
+        ("seconds=60", None, 60.0),
+        ("seconds=0.5", None, 0.5),
+        ("epochs=400,seconds=60", 400, 60.0),
+        (" seconds = 60 , epochs = 400 ", 400, 60.0),
+    ],
+)
+def test_budgets_that_can_be_read(text, epochs, seconds):
+    limits = {"max_epochs": epochs, "max_seconds": seconds}
+    assert parse_budget(text) == {name: limit for name, limit in limits.items() if limit is not None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "epochs=0",
+        "seconds=0",
+        "epochs=-5",
+        "seconds=-0.1",
+        "epochs=nan",
+        "seconds=nan",
+        "seconds=inf",
+        "epochs=1.5",
+        "epochs=many",
+        "epochs=",
+        "epochs",
+        "400",
+        "",
+        "hours=3",
+        "epoch=3",
+        "epochs=3,epochs=4",
+        "seconds=3,seconds=3",
+        "epochs=3,",
+        "epochs=3 seconds=4",
+    ],
+)
+def test_budgets_that_are_refused(text):
+    with pytest.raises(ParameterError, match="'budget' parameter of the command must be"):
+        parse_budget(text)

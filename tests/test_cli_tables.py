@@ -83,7 +83,8 @@ def test_compare_ignores_and_prints_a_command_that_does(command, place):
     arguments = ["compare", "train.csv", "--target", "kind", "--methods", "logistic", "--seeds", "1", "--out", "c"]
     code, shown = command(*arguments, *IGNORE)
     assert code == 0
-    assert "worstclass fit train.csv --target kind --ignore patient --ignore number --test-share" in shown
+    words = "--method logistic --target kind --ignore patient --ignore number --val-share 0.2 --seed 0 --out model"
+    assert f"worstclass fit train.csv {words}" in shown
     assert "reused" in command(*arguments, *IGNORE)[1]
     assert command(*arguments)[0] == 2  # with other columns it is another comparison
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import shlex
+import re
 from dataclasses import replace
-from itertools import pairwise
 from types import SimpleNamespace
 
 import joblib
@@ -29,17 +28,15 @@ from worstclass.exceptions import (
 )
 from worstclass.experiments import plan as plan_module
 from worstclass.experiments.plan import (
-    Budget,
     ComparisonPlan,
     check_plan,
-    fit_command,
     methods_for,
     run_comparison,
     run_method,
     seeds_change,
 )
 from worstclass.experiments.ranking import Comparison
-from worstclass.methods import find_method, parse_options
+from worstclass.methods import find_method
 from worstclass.report.ranking import comparison_csv, comparison_markdown, comparison_text
 
 LEARNER = {"lr": 0.02, "module_options": {"hidden": [16]}}
@@ -49,9 +46,14 @@ def status(result):
     return "failed" if result.error else "done"
 
 
-def plan(*methods, seeds=(0,), budget=None, **options):
-    options = {"learner": LEARNER, "theta": 0.5, **options}
-    return ComparisonPlan("squares", methods, seeds, budget or Budget(epochs=6), **options)
+def kinds(lines):
+    """What lines of progress tell: reused, started, finished or failed."""
+    return [re.fullmatch(r"\[\d+ of \d+\] .+?, seed \d+: (\w+).*", line, re.DOTALL)[1] for line in lines]
+
+
+def plan(*methods, seeds=(0,), **options):
+    options = {"max_epochs": 6, "learner": LEARNER, "theta": 0.5, **options}
+    return ComparisonPlan("squares", methods, seeds, **options)
 
 
 def squares(seed):
@@ -68,57 +70,6 @@ def images(seed, n=8):
     y = np.tile([0, 1], n)
     X = (rng.integers(0, 100, size=(2 * n, 1, 8, 8)) + 120 * y[:, None, None, None]).astype(np.uint8)
     return Splits(Part(X, y), test=Part(X, y))
-
-
-# budgets
-
-
-@pytest.mark.parametrize(
-    ("text", "epochs", "seconds"),
-    [
-        ("epochs=400", 400, None),
-        ("seconds=60", None, 60.0),
-        ("seconds=0.5", None, 0.5),
-        ("epochs=400,seconds=60", 400, 60.0),
-        (" seconds = 60 , epochs = 400 ", 400, 60.0),
-    ],
-)
-def test_budgets_that_can_be_read(text, epochs, seconds):
-    assert Budget.parse(text) == Budget(epochs, seconds)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "epochs=0",
-        "seconds=0",
-        "epochs=-5",
-        "seconds=-0.1",
-        "epochs=nan",
-        "seconds=nan",
-        "seconds=inf",
-        "epochs=1.5",
-        "epochs=many",
-        "epochs=",
-        "epochs",
-        "400",
-        "",
-        "hours=3",
-        "epoch=3",
-        "epochs=3,epochs=4",
-        "seconds=3,seconds=3",
-        "epochs=3,",
-        "epochs=3 seconds=4",
-    ],
-)
-def test_budgets_that_are_refused(text):
-    with pytest.raises(ParameterError, match="'budget' parameter of compare must be"):
-        Budget.parse(text)
-
-
-def test_a_budget_needs_a_limit():
-    with pytest.raises(ParameterError, match="epochs=N or seconds=S"):
-        Budget()
 
 
 # plans
@@ -151,7 +102,7 @@ def test_one_gamma_goes_to_all_methods_whose_rounds_follow_from_it():
 
 
 def test_a_cell_is_built_with_its_seed_and_the_rules_of_all():
-    rules = plan("ours", "ce", seeds=(8,), budget=Budget(50, 9.0), select_on="average", gamma=0.3)
+    rules = plan("ours", "ce", seeds=(8,), max_epochs=50, max_seconds=9.0, select_on="average", gamma=0.3)
     ours, ce = (rules.build(cell) for cell in rules.cells())
     for model in (ours, ce):
         assert (model.random_state, model.max_seconds, model.select_on) == (8, 9.0, "average")
@@ -173,7 +124,7 @@ def test_all_stands_for_every_method_that_suits_the_rows():
 
 
 def test_portfolios_run_without_floors_and_share_the_epochs_among_the_folds_that_there_are():
-    rules = plan("auto", "auto-networks", "ours", budget=Budget(50, 90.0), theta=0.5)
+    rules = plan("auto", "auto-networks", "ours", max_epochs=50, max_seconds=90.0, theta=0.5)
     auto, networks, ours = rules.cells()
     assert "theta" not in auto.settings
     assert "theta" not in networks.settings  # the table ranks by the worst class
@@ -187,16 +138,16 @@ def test_portfolios_run_without_floors_and_share_the_epochs_among_the_folds_that
 
 
 def test_portfolios_are_compared(tmp_path):
-    rules = plan("auto", "auto-networks", "ce", budget=Budget(epochs=12))
+    rules = plan("auto", "auto-networks", "ce", max_epochs=12)
     auto, networks, ce = run_comparison(rules, squares, tmp_path / "folds")
     assert [status(result) for result in (auto, networks, ce)] == ["done"] * 3
     assert auto.worst_error < ce.worst_error
     assert (auto.epochs, networks.epochs, ce.epochs) == (None, 10, 12)  # 12 // 5 in each of five folds
-    assert (auto.extra["n_folds"], networks.extra["n_folds"], networks.n_members) == (5, 5, 5)
-    assert sum(auto.extra["portfolio"].values()) == pytest.approx(1)
-    assert 0 < auto.extra["held_out_worst_error"] < 1
+    assert (auto.portfolio.n_folds, networks.portfolio.n_folds, networks.n_members) == (5, 5, 5)
+    assert sum(member.weight for member in auto.portfolio.members) == pytest.approx(1)
+    assert 0 < auto.portfolio.held_out["worst_error"] < 1
     auto, networks, _ = run_comparison(rules, with_validation, tmp_path / "val")
-    assert (auto.extra["n_folds"], networks.extra["n_folds"], networks.epochs) == (1, 1, 12)
+    assert (auto.portfolio.n_folds, networks.portfolio.n_folds, networks.epochs) == (1, 1, 12)
     assert sum(row["total"] for row in networks.validation["classes"]) == len(with_validation(0).val)
 
 
@@ -244,7 +195,8 @@ def test_an_outcome_has_what_the_model_found():
     data = with_validation(0)
     model = build_method("ce", learner=LEARNER, max_epochs=5, random_state=0)
     outcome = run_method(model, data)
-    assert (outcome.epochs, outcome.n_members, outcome.extra) == (5, 1, {"best_epoch": model.best_epoch_})
+    assert (outcome.model, outcome.epochs, outcome.n_members) == ("NetworkClassifier", 5, 1)
+    assert (outcome.boosting, outcome.portfolio, outcome.offsets) == (None, None, None)
     assert outcome.seconds > 0
     assert outcome.training == model.training_report_.to_dict()
     assert outcome.validation == model.validation_report_.to_dict()
@@ -263,7 +215,7 @@ def test_the_members_that_vote_are_counted():
     assert (several.n_members, several.epochs, several.training) == (3, 12, None)
     assert sum(row["total"] for row in several.validation["classes"]) == len(data.val)
     forest = run_method(build_method("logistic"), data)
-    assert (forest.n_members, forest.epochs, forest.extra) == (None, None, {})
+    assert (forest.n_members, forest.epochs, forest.boosting) == (None, None, None)
 
 
 def test_offsets_are_chosen_by_the_validation_rows_and_the_epochs_inside_are_counted():
@@ -273,14 +225,11 @@ def test_offsets_are_chosen_by_the_validation_rows_and_the_epochs_inside_are_cou
     assert (outcome.epochs, outcome.n_members) == (12, 1)
     assert outcome.validation == model.validation_report_.to_dict()
     assert sum(row["total"] for row in outcome.validation["classes"]) == len(data.val)
-    assert outcome.extra == {
-        "best_epoch": model.estimator_.best_epoch_,
-        "scores": "log-proba",
-        "offsets": model.offsets_.tolist(),
-        "worst_error_before_offsets": model.validation_report_before_.worst_error,
-    }
+    assert (outcome.model, outcome.offsets["scores"]) == ("WorstClassOffsets(NetworkClassifier)", "log-proba")
+    assert list(outcome.offsets["offsets"].values()) == model.offsets_.tolist()
+    assert outcome.offsets["before"] == model.validation_report_before_.to_dict()
     plain = run_method(build_method("ce", **rules), data)
-    assert outcome.extra["worst_error_before_offsets"] == plain.validation["worst_error"]
+    assert outcome.offsets["before"]["worst_error"] == plain.validation["worst_error"]
     assert outcome.validation["worst_error"] < plain.validation["worst_error"]
     assert outcome.test == class_report(data.test.y, model.predict(data.test.X)).to_dict()
     # training rows that choose are no validation rows
@@ -332,7 +281,9 @@ def patients(seed, n=150):
 
 
 def test_tables_with_categories_and_gaps_go_through_every_kind_of_method(tmp_path):
-    rules = plan("ce", "ours-trees", "logistic", "rusboost", budget=Budget(40, 5.0), learner={"standardize": True})
+    rules = plan(
+        "ce", "ours-trees", "logistic", "rusboost", max_epochs=40, max_seconds=5.0, learner={"standardize": True}
+    )
     results = run_comparison(rules, patients, tmp_path)
     assert [(result.method, status(result)) for result in results] == [
         *(("ce", "done"), ("ours-trees", "done"), ("logistic", "done"), ("rusboost", "done"))
@@ -374,16 +325,16 @@ def test_an_interrupted_and_resumed_comparison_gives_the_same_table(tmp_path, mo
         run_comparison(rules, squares, tmp_path / "resumed")
     assert len(begun) == 3
     assert sorted(file.name for file in (tmp_path / "resumed").iterdir()) == ["ce-seed0.json", "ours-seed0.json"]
-    events = []
-    resumed = run_comparison(rules, squares, tmp_path / "resumed", lambda event: events.append(event.kind))
-    assert events == ["reused"] * 2 + ["started", "finished"] * 6
+    lines = []
+    resumed = run_comparison(rules, squares, tmp_path / "resumed", lines.append)
+    assert kinds(lines) == ["reused"] * 2 + ["started", "finished"] * 6
     monkeypatch.setattr(plan_module, "run_method", original)
     whole = run_comparison(rules, squares, tmp_path / "whole")
     assert [result.model_dump() for result in resumed] == [result.model_dump() for result in whole]
     assert shown(resumed) == shown(whole)
     assert len({result.worst_error for result in whole}) > 2  # there was something to get wrong
-    again = run_comparison(rules, squares, tmp_path / "whole", lambda event: events.append(event.kind))
-    assert (again, events[-8:]) == (whole, ["reused"] * 8)
+    again = run_comparison(rules, squares, tmp_path / "whole", lines.append)
+    assert (again, kinds(lines)[-8:]) == (whole, ["reused"] * 8)
 
 
 def test_an_interruption_in_the_middle_of_training_is_passed_on(tmp_path, monkeypatch):
@@ -424,7 +375,7 @@ def test_a_method_that_fails_is_reported_and_the_others_go_on(tmp_path):
         *(("ce", "failed"), ("logistic", "done"), ("ib", "failed"))
     ]
     assert results[0].error == "ModuleError: there is nothing to train"
-    assert [event.kind for event in events if event.kind in ("failed", "finished")] == ["failed", "finished", "failed"]
+    assert [kind for kind in kinds(events) if kind != "started"] == ["failed", "finished", "failed"]
     comparison = Comparison.from_results(results)
     assert [row.method for row in comparison.rows if row.rank] == ["logistic"]
     assert "failed: ce, seed 0: ModuleError: there is nothing to train" in comparison_text(comparison)
@@ -457,7 +408,7 @@ def test_every_method_of_a_seed_gets_the_same_rows_which_are_loaded_once(tmp_pat
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"budget": Budget(epochs=7)}, r"budget \({'epochs': 6, .*} in the file, {'epochs': 7, .*} asked for\)"),
+        ({"max_epochs": 7}, r"budget \({'epochs': 6, .*} in the file, {'epochs': 7, .*} asked for\)"),
         ({"select_on": "average"}, "select_on"),
         ({"learner": {**LEARNER, "lr": 0.5}}, r"learner \({'lr': 0.02, .*} in the file, {'lr': 0.5, .*} asked for\)"),
         ({"theta": 0.6}, "theta"),
@@ -484,29 +435,29 @@ def test_other_settings_in_the_same_folder_are_refused_before_anything_runs(tmp_
 
 def test_overwriting_runs_again_with_other_settings(tmp_path):
     run_comparison(plan("ce"), squares, tmp_path)
-    (result,) = run_comparison(plan("ce", budget=Budget(epochs=3)), squares, tmp_path, overwrite=True)
+    (result,) = run_comparison(plan("ce", max_epochs=3), squares, tmp_path, overwrite=True)
     assert (result.epochs, result.settings["budget"]) == (3, {"epochs": 3, "seconds": None})
 
 
 def test_budgets_are_kept_and_what_was_spent_is_noted(tmp_path):
     names = ("ce", "ours", "boosting", "deep-ensemble", "0.5-dnn", "ce+offsets", "ours+offsets")
-    rules = plan(*names, budget=Budget(epochs=9), theta=0.9)
+    rules = plan(*names, max_epochs=9, theta=0.9)
     results = {result.method: result for result in run_comparison(rules, squares, tmp_path)}
     assert all(status(result) == "done" for result in results.values())
     assert {name: result.epochs for name, result in results.items()} == dict.fromkeys(results, 9)
     assert any("The budget of 9 epochs was spent" in note for note in results["ours"].notes)
     assert any("misses the training bound" in note for note in results["0.5-dnn"].notes)
-    assert results["ce"].notes == []
-    assert results["0.5-dnn"].extra == {"bound_met": False}
+    assert results["ce"].notes == ()
+    assert results["0.5-dnn"].bound_met is False
     assert results["ours+offsets"].n_members == results["ours"].n_members
-    assert results["ours+offsets"].extra["scores"] == "mean-proba"
+    assert results["ours+offsets"].offsets["scores"] == "mean-proba"
     assert results["ours+offsets"].notes == results["ours"].notes
     assert results["deep-ensemble"].n_members == min(9, n_rounds_for(0.2995, 5))
     assert math.isclose(results["ce"].worst_error, max(row["error"] for row in results["ce"].test["classes"]))
 
 
 def test_networks_of_images_are_compared_too(tmp_path):
-    rules = ComparisonPlan("bars", ("ce", "ib", "forest"), (0,), Budget(epochs=3), network="cnn-small")
+    rules = ComparisonPlan("bars", ("ce", "ib", "forest"), (0,), max_epochs=3, network="cnn-small")
     results = run_comparison(rules, images, tmp_path)
     assert [status(result) for result in results] == ["done"] * 3
 
@@ -557,10 +508,10 @@ def test_workers_find_what_one_process_finds(tmp_path):
     together = run_comparison(rules, squares, tmp_path / "together", events.append, n_jobs=2)
     assert known(together) == known(alone)
     assert [(result.method, result.seed) for result in together] == [(cell.method, cell.seed) for cell in rules.cells()]
-    assert [event.kind for event in events] == ["finished"] * 6
-    assert {event.number for event in events} == set(range(1, 7))
+    assert kinds(events) == ["finished"] * 6
+    assert {line.split("]")[0] for line in events} == {f"[{number} of 6" for number in range(1, 7)}
     assert run_comparison(rules, squares, tmp_path / "together", events.append) == together
-    assert [event.kind for event in events[6:]] == ["reused"] * 6
+    assert kinds(events[6:]) == ["reused"] * 6
 
 
 def test_any_backend_of_joblib_serves(tmp_path):
@@ -569,36 +520,6 @@ def test_any_backend_of_joblib_serves(tmp_path):
     with joblib.parallel_config("threading", n_jobs=2):
         threads = run_comparison(rules, squares, tmp_path / "threads")
     assert known(threads) == known(alone)
-
-
-# the command that fits one method
-
-
-def test_the_command_that_fits_a_method_names_what_differs_from_the_defaults():
-    rules = plan("ours", "forest", seeds=(3, 4), budget=Budget(50, 9.0), gamma=0.25, theta={"a b": 0.5, "others": 0.6})
-    words = shlex.split(
-        fit_command(rules, "ours", "my data.csv", out="best", options={"--target": "y", "--root": None})
-    )
-    assert words == [
-        *("worstclass", "fit", "my data.csv", "--target", "y", "--method", "ours"),
-        *("--theta", "a b=0.5", "--theta", "others=0.6", "--set", "gamma=0.25", "--network", "mlp", "--lr", "0.02"),
-        *("--max-epochs", "50", "--max-seconds", "9.0", "--select-on", "worst", "--seed", "3", "--out", "best"),
-    ]
-    assert fit_command(rules, "forest", "iris") == "worstclass fit iris --method forest --seed 3 --out model"
-    auto = "worstclass fit iris --method auto --max-seconds 9.0 --seed 3 --out model"
-    assert fit_command(rules, "auto", "iris") == auto
-    assert fit_command(rules, "auto-networks", "iris") == (
-        "worstclass fit iris --method auto-networks --network mlp --lr 0.02 --max-epochs 50 --max-seconds 9.0 --seed 3 "
-        "--out model"
-    )
-
-
-def test_the_options_in_the_command_are_read_as_they_were():
-    for method in list_methods():
-        rules = plan(method.name, gamma=0.25)
-        words = shlex.split(fit_command(rules, method.name, "iris"))
-        texts = dict(word.split("=", 1) for option, word in pairwise(words) if option == "--set")
-        assert {**method.options, **parse_options(method, texts)} == rules.options(method)
 
 
 def test_artificial_data_have_a_budget_of_their_own_under_which_boosting_can_finish():

@@ -11,9 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from scipy import stats
 
 from worstclass.exceptions import ParameterError
-from worstclass.experiments.cells import Cell, CellOutcome, CellResult, run_cells
+from worstclass.experiments.cells import Cell, CellResult, run_cells
 from worstclass.experiments.ranking import Comparison, Spread
-from worstclass.experiments.run import Provenance
+from worstclass.experiments.run import Outcome, Provenance
 from worstclass.metrics import ClassReport, ClassRow
 from worstclass.report.figures import COLOURS, save_figure
 from worstclass.report.ranking import comparison_csv, comparison_figure, comparison_markdown, comparison_text
@@ -27,9 +27,9 @@ def report_of(wrong):
     return ClassReport(tuple(sorted(rows, key=lambda row: -row.error)))
 
 
-def done(method, seed, wrong, *, settings=None, data="toy", provenance=HERE, **values):
-    outcome = CellOutcome(test=report_of(wrong), **values)
-    return CellResult.of(Cell(method, data, seed, settings or {}), outcome, seconds=1.0, provenance=provenance)
+def done(method, seed, wrong, *, settings=None, data="toy", provenance=HERE, notes=(), **values):
+    outcome, facts = Outcome(test=report_of(wrong), **values), {"provenance": provenance, "notes": notes}
+    return CellResult.of(Cell(method, data, seed, settings or {}), outcome, seconds=1.0, **facts)
 
 
 def failed(method, seed, error=None, **options):
@@ -262,7 +262,7 @@ def test_an_interrupted_and_resumed_comparison_gives_the_same_table(tmp_path):
             raise KeyboardInterrupt
         if cell.method == "ib":
             raise ValueError("no head")
-        return CellOutcome(test=report_of([10, WRONG[cell.method][cell.seed]]), epochs=3, seconds=2.5)
+        return Outcome(test=report_of([10, WRONG[cell.method][cell.seed]]), epochs=3, seconds=2.5)
 
     with pytest.raises(KeyboardInterrupt):
         run_cells(cells, lambda cell: run(cell, stop_at=("ours", 1)), tmp_path / "resumed")

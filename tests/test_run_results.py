@@ -23,6 +23,7 @@ from worstclass import (
     class_report,
 )
 from worstclass.boosting.oco import InstanceBooster
+from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import ModelFormatError, WorstClassWarning
 from worstclass.experiments.run import Provenance, RunResult
 from worstclass.metrics import ClassReport
@@ -54,10 +55,9 @@ def fitted(model, *data):
 
 
 def result_of(model, **options):
-    X, y = draw(1)
-    test = class_report(y, model.predict(X), labels=[*model.classes_])
+    splits = Splits(Part(*draw(0)), test=Part(*draw(1)))
     facts = {"data": {"name": "toy"}, "settings": {"lr": 0.02}, "seed": 3, "seconds": 1.5}
-    return RunResult.of(model, **{**facts, "test": test, **options})
+    return RunResult.describe(model, splits, counted=["test"], provenance=Provenance.collect(), **{**facts, **options})
 
 
 def read_back(result, folder):
@@ -209,7 +209,8 @@ def test_offsets_and_reports_on_the_rows_that_chose_them_are_kept():
     result = result_of(model)
     assert result.offsets["offsets"] == dict(zip(["a|b", "c", "d"], model.offsets_.tolist(), strict=True))
     assert result.offsets["before"] == model.validation_report_before_.to_dict()
-    assert result.offsets["after"] == result.validation == model.validation_report_.to_dict()
+    assert result.offsets["after"] == model.validation_report_.to_dict()
+    assert result.validation is None  # the splits have no validation part
     assert f"| c | {model.offsets_[1]:+.4f} |" in markdown_report(result)
 
 

@@ -41,7 +41,7 @@ class WorstClassError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let errors cross processes: they are rebuilt from their message, not by their constructor."""
-        return _rebuild_error, (type(self), self.args, self.__dict__)
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class ParameterError(WorstClassError, ValueError):
@@ -151,13 +151,6 @@ class LearnerFailedWarning(WorstClassWarning):
 
 class BudgetSpentWarning(WorstClassWarning):
     """The budget of epochs or time was spent before the rounds were done. The finished rounds are kept."""
-
-
-def _rebuild_error(kind: type[WorstClassError], args: tuple[Any, ...], values: dict[str, Any]) -> WorstClassError:
-    error = kind.__new__(kind)
-    error.args = args
-    error.__dict__.update(values)
-    return error
 
 
 def _suggestion(name: Any, options: list[str]) -> str:

@@ -45,14 +45,12 @@ def abstain(
 
     Example: worstclass abstain model held_out.csv --target diagnosis --risk 0.1 --out careful
     """
-    from worstclass.cli.data import Data
-    from worstclass.cli.model import HELD_OUT, described, exit_code, made_by, open_model, write_model
+    from worstclass.cli.model import exit_code, made_by, open_with_rows, write_model
     from worstclass.wrappers.abstention import AbstainingClassifier
 
     if not risk:
         raise OptionError("Missing option --risk. Give the risk limit, for example --risk 0.1.")
-    inside = open_model(model, data.network)
-    rows = Data.open(data).rows(inside, HELD_OUT, data.seed, data.max_rows)
+    inside, rows = open_with_rows(model, data)
     if hasattr(inside, "abstain_label_"):  # its rule is replaced, on rows that neither chose nor proved it
         inside.estimator_.seen_rows_ = inside.seen_rows_
         inside = inside.estimator_
@@ -67,9 +65,9 @@ def abstain(
         random_state=data.seed,
         allow_equal_rows=allow_equal_rows,
     )
-    certificate = careful.fit(rows.part.X, rows.part.y).certificate_
+    certificate = careful.fit(rows.X, rows.y).certificate_
     settings = {"risk": risk, "delta": delta, "margin": careful.margin_, "proving": proving}
-    made = made_by(described(data, rows), data.seed, **settings, allow_equal_rows=allow_equal_rows)
+    made = made_by(data, data.seed, rows, **settings, allow_equal_rows=allow_equal_rows)
     record = {**certificate.to_dict(), "model": model.name, **made}
     place = write_model(careful, out, {"certificate.json": record})
     if data.json:

@@ -33,18 +33,15 @@ def certify(
     Example: worstclass certify model fresh.csv --target diagnosis --require 0.8
     """
     from worstclass.certificates.held_out import certify as certify_floors
-    from worstclass.cli.data import Data
-    from worstclass.cli.model import HELD_OUT, exit_code, open_model
+    from worstclass.cli.model import exit_code, open_with_rows
 
-    asked = open_model(model, data.network)
-    rows = Data.open(data).rows(asked, HELD_OUT, data.seed, data.max_rows)
-    X, y, name = rows.part.X, rows.part.y, Path(data.data).name
+    (asked, rows), name = open_with_rows(model, data), Path(data.data).name
     options: dict[str, Any] = {"delta": delta, "allow_equal_rows": allow_equal_rows}
     if require:
         floors = numbers_by_class(require, asked.classes_.tolist(), "--require")
-        certificate: Any = certify_floors(asked, X, y, require=floors, **options)
+        certificate: Any = certify_floors(asked, rows.X, rows.y, require=floors, **options)
     elif hasattr(asked, "certify"):
-        certificate = asked.certify(X, y, **options)
+        certificate = asked.certify(rows.X, rows.y, **options)
     else:
         raise OptionError("Missing option --require. Give the accuracy floor to prove, for example --require 0.8.")
     if data.json:

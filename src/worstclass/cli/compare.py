@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from worstclass.cli import options as opt
 from worstclass.cli.console import option_of, say
-from worstclass.cli.options import Budget, Jobs, NetworkOptions, Quiet, SelectOn, Theta, TrainingOptions
 
 if TYPE_CHECKING:
     from worstclass.cli.data import Data
-
-#: budget of each method where neither the user nor the paper has one: the authors' epochs
-DEFAULT = {"epochs": 200}
+    from worstclass.experiments.plan import ComparisonPlan
 
 Out = Annotated[Path | None, typer.Option(help="Folder for the results (default: comparison-DATA).")]
 Methods = Annotated[str, typer.Option(help="Names with commas between them, or all (see: worstclass methods).")]
@@ -25,19 +25,19 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run again what the
 
 
 def compare(
-    data: TrainingOptions,
+    data: opt.TrainingOptions,
     *,
     out: Out = None,
     methods: Methods = "all",
     seeds: Seeds = 5,
-    theta: Theta = None,
+    theta: opt.Theta = None,
     gamma: Gamma = None,
-    budget: Budget = None,
-    select_on: SelectOn = "worst",
-    network: NetworkOptions,
-    jobs: Jobs = None,
+    budget: opt.Budget = None,
+    select_on: opt.SelectOn = "worst",
+    network: opt.NetworkOptions,
+    jobs: opt.Jobs = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    quiet: opt.Quiet = False,
 ) -> int:
     """Train several methods and rank them.
 
@@ -52,7 +52,7 @@ def compare(
     from worstclass.cli.model import network_options
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
-    from worstclass.methods import find_method, list_methods
+    from worstclass.methods import DEFAULT_EPOCHS, find_method, list_methods
     from worstclass.report.ranking import comparison_text, write_comparison
 
     opened = Data.open(data, val_share=VAL_SHARE)
@@ -65,14 +65,14 @@ def compare(
         data=Path(data.data).name,
         methods=chosen,
         seeds=tuple(range(seeds)),
-        budget=rules.Budget(**paper.get("compare", DEFAULT)) if budget is None else rules.Budget.parse(budget),
+        **(opt.parse_budget(budget) or {"max_epochs": paper.get("compare", {}).get("epochs", DEFAULT_EPOCHS)}),
         network=learner.pop("module"),
         learner=learner,
         theta=opened.floors(theta, example.train.y) if needs_theta else None,
         gamma=paper.get("booster", {}).get("gamma", "auto") if gamma is None else gamma,
         select_on=select_on,
         seeds_change=rules.seeds_change(opened.source),
-        data_settings={"max_test_rows": data.max_test_rows, **_file_settings(opened)},
+        data_settings={"max_test_rows": data.max_test_rows} if opened.is_named else _file_settings(opened),
     )
     rules.check_plan(plan, example)
     left_out = [method.name for method in list_methods() if not method.is_installed]
@@ -93,25 +93,36 @@ def compare(
     say(comparison_text(comparison))
     say("\n".join(f"written: {file}" for file in files))
     if comparison.best is not None:
-        command = rules.fit_command(plan, comparison.best, data.data, options=_data_options(opened))
-        say(f"To fit and save the winner: {command}")
+        say(f"To fit and save the winner: {fit_command(plan, comparison.best, data, network, theta)}")
     return 1 if comparison.failures else 0
-
-
-def _data_options(opened: Data) -> dict[str, Any]:
-    """Return the options by which ``fit`` reads and divides the same rows."""
-    names = ("target", "ignore", "root", "image_size", *(() if opened.is_named else ("test_share",)))
-    options = {option_of(name): getattr(opened.options, name) for name in names}
-    return options if opened.is_named else {**options, "--val-share": opened.val_share}
 
 
 def _file_settings(opened: Data) -> dict[str, Any]:
     """Return what fixes the rows of a file besides the seed; a file is known by its contents, not by its name."""
     from worstclass.experiments.plan import contents_hash
 
-    if opened.is_named:
-        return {}
-    data = opened.options
-    settings = {name: getattr(data, name) for name in ("target", "test_share", "image_size", "skip_corrupt")}
-    settings |= {"ignore": data.ignore} if data.ignore else {}
-    return {**settings, "val_share": opened.val_share, "sha256": contents_hash(data.data)}
+    read = {name: value for name, value in asdict(opened.options).items() if name not in ("data", "root")}
+    return {**read, "val_share": opened.val_share, "sha256": contents_hash(opened.options.data)}
+
+
+def fit_command(
+    plan: ComparisonPlan, name: str, data: opt.TrainingOptions, network: opt.NetworkOptions, theta: list[str] | None
+) -> str:
+    """Write the command line that fits and saves one method as a comparison did on its first seed."""
+    from worstclass.methods import find_method
+
+    method = find_method(name)
+    own = (f"{key}={value}" for key, value in plan.options(method).items() if value != method.options[key])
+    options: dict[str, Any] = {"method": name, **opt.given(data), "val_share": plan.data_settings.get("val_share")}
+    options |= {"theta": theta if method.needs_theta else None, "set": list(own)}
+    if method.kind == "network":
+        options |= {**opt.given(network), "max_epochs": plan.max_epochs}
+    if method.kind != "table":
+        options["max_seconds"] = plan.max_seconds
+    if method.kind == "network" and "cv" not in method.options:  # what makes folds has a rule of its own
+        options["select_on"] = plan.select_on
+    words = ["worstclass", "fit", data.data]
+    for option, value in {**options, "seed": plan.seeds[0], "out": "model"}.items():
+        for one in value if isinstance(value, list) else [] if value is None else [value]:
+            words += [option_of(option)] if one is True else [option_of(option), str(one)]
+    return shlex.join(words)

@@ -78,12 +78,10 @@ def in_options(message: str) -> str:
     for phrase, better in _PHRASES.items():
         message = message.replace(phrase, better)
     message = _OWNER.sub(lambda found: f"worstclass {COMMANDS[found[1]]} ", message)
-    message = _PARAMETER.sub(lambda found: f"Option {_option(*found.groups())} must be ", message)
+    message = _PARAMETER.sub(
+        lambda found: f"Option {f'--set {found[2]}=...' if found[1] else option_of(found[2])} must be ", message
+    )
     return _AS_CODE.sub(lambda found: f"{option_of(found[1])} {found[2] or ''}".rstrip(), message)
-
-
-def _option(own: str | None, parameter: str) -> str:
-    return f"--set {parameter}=..." if own else option_of(parameter)
 
 
 def option_of(parameter: str) -> str:
@@ -135,18 +133,13 @@ def one_line_warnings() -> Iterator[None]:
 def interrupts_noted() -> Iterator[list[int]]:
     """Note Ctrl-C in the list given, so that what is trained is saved before the command ends; a second one ends it."""
     import signal
-    import threading
 
     noted: list[int] = []
 
     def note(number: int, frame: object) -> None:
-        if noted:
-            raise KeyboardInterrupt
         noted.append(number)
+        signal.signal(signal.SIGINT, before)
 
-    if threading.current_thread() is not threading.main_thread():  # there are no signals elsewhere
-        yield noted
-        return
     before = signal.signal(signal.SIGINT, note)
     try:
         yield noted

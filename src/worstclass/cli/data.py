@@ -36,16 +36,15 @@ def find_named(data: str) -> NamedDataset | None:
     raise UnknownNameError("DATA", "the command", data, [*DATASETS, "or the path of a file or folder"])
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows that a command works on: the part, its name, and how many rows the part has."""
+@dataclass(frozen=True, eq=False)
+class Rows(Part):
+    """Rows that a command works on, the name of their part, and how many rows the part has."""
 
     name: str
-    part: Part
     available: int
 
     def __str__(self) -> str:
-        n_rows = len(self.part)
+        n_rows = len(self)
         return f"{n_rows:,} of {self.available:,} rows" if n_rows < self.available else n_of(n_rows, "row")
 
 
@@ -95,23 +94,22 @@ class Data:
         limit = getattr(self.options, "max_test_rows", None)
         return splits if splits.test is None else replace(splits, test=_at_most(splits.test, limit, seed))
 
-    def parts(self, classes: Any, seed: int) -> dict[str, Part]:
-        """Return the parts for a model of the given classes; a file without parts has one, ``"all"``.
+    def rows(self, model: Any, wanted: Sequence[str]) -> Rows:
+        """Return the first of the wanted parts for a model; of a named data set at most ``max_rows`` rows.
 
-        The labels of a named data set are numbers where the model's are, and the names of its classes otherwise.
+        A file without parts has one, ``"all"``, unless it is divided by --val-share. The labels of a named data set are
+        numbers where the model's are, and the names of its classes otherwise.
         """
-        if isinstance(self.source, Source):
-            return dict(self.source.parts)
-        splits = self._load_named(seed)
-        return splits.parts if classes.dtype.kind in "iu" else splits.with_names().parts
-
-    def rows(self, model: Any, wanted: Sequence[str], seed: int, max_rows: int | None = None) -> Rows:
-        """Return the first of the wanted parts for a model; of a named data set at most ``max_rows`` rows."""
-        parts = self.parts(model.classes_, seed)
+        seed, limit = self.options.seed, None
+        if isinstance(self.source, NamedDataset):
+            splits, limit = self._load_named(seed), getattr(self.options, "max_rows", None)
+            parts = splits.parts if model.classes_.dtype.kind in "iu" else splits.with_names().parts
+        else:
+            parts = self.splits(seed).parts if self.val_share else dict(self.source.parts)
         for name in wanted:
             if name in parts:
-                part = _at_most(parts[name], max_rows if self.is_named else None, seed)
-                return Rows(name, suited(part, model), len(parts[name]))
+                part = _suited(_at_most(parts[name], limit, seed), model)
+                return Rows(part.X, part.y, name, len(parts[name]))
         raise DatasetError(f"{self.options.data!r} has no {' or '.join(wanted)} part. Its parts are {list(parts)}.")
 
     def floors(self, texts: Sequence[str] | None, labels: Any) -> float | dict[Any, float]:
@@ -127,7 +125,7 @@ class Data:
         return load_dataset(self.options.data, self.options.root, seed=seed)
 
 
-def suited(part: Part, model: Any) -> Part:
+def _suited(part: Part, model: Any) -> Part:
     """Bring columns into the model's order, and check that every label is a class of the model."""
     y = part.y
     if y.dtype.kind in "iu" and all(isinstance(label, str) for label in model.classes_.tolist()):

@@ -13,21 +13,19 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
 
     Example: worstclass evaluate model fresh.csv --target diagnosis
     """
-    from worstclass.cli.data import Data
-    from worstclass.cli.model import floors_of, open_model
+    from worstclass.cli.model import open_with_rows
     from worstclass.data.seen_rows import n_seen
+    from worstclass.experiments.run import floors_of
     from worstclass.metrics import class_report
 
-    asked = open_model(model, data.network)
-    rows = Data.open(data).rows(asked, ("test", "all"), data.seed, data.max_rows)
-    X, y = rows.part.X, rows.part.y
+    asked, rows = open_with_rows(model, data, ("test", "all"))
     if hasattr(asked, "risk_report"):
-        report = asked.risk_report(X, y)
+        report = asked.risk_report(rows.X, rows.y)
     else:
-        report = class_report(y, asked.predict(X), asked.classes_, theta=floors_of(asked))
-    seen = n_seen(X, getattr(asked, "seen_rows_", None))
+        report = class_report(rows.y, asked.predict(rows.X), asked.classes_, theta=floors_of(asked))
+    seen = n_seen(rows.X, getattr(asked, "seen_rows_", None))
     if data.json:
-        say_json({**report.to_dict(), "rows": len(y), "available": rows.available, "seen_rows": seen})
+        say_json({**report.to_dict(), "rows": len(rows), "available": rows.available, "seen_rows": seen})
     else:
         say(f"{rows}\n{report}")
         if seen:

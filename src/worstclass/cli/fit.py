@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worstclass.cli.console import OptionError, console, interrupts_noted, say, warn
-from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions
+from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions, given
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
@@ -55,7 +55,7 @@ def fit(
     Example: worstclass fit train.csv --target diagnosis --out model
     """
     from worstclass.cli.data import Data
-    from worstclass.cli.model import build_estimator, class_reports, default_method, described
+    from worstclass.cli.model import build_estimator, default_method, made_by
     from worstclass.experiments.run import RunResult, folds_on
     from worstclass.methods import find_method, parse_options
     from worstclass.report.summary import text_report
@@ -76,72 +76,56 @@ def fit(
         model = build_estimator(name, opened, splits.train.X, booster, theta=floors, **limits, **more, **own)
         require_own(out, "--out", "the command")  # before hours of training, not after
         out.mkdir(parents=True, exist_ok=True)
-        started = time.perf_counter()
-        interrupted = _train(model, splits, quiet)
-    seconds = time.perf_counter() - started
-    settings: dict[str, Any] = {
-        "theta": theta or (None if floors is None else [str(floors)]),
-        "network": booster.network,
-    }
-    settings |= {"method": name, **booster.booster(), **booster.learner(), **limits, **own}
-    shares = {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
+        seconds, interrupted = _train(model, splits, quiet)
+    settings: dict[str, Any] = {"method": name, **given(booster), **limits, **own}
+    settings["theta"] = theta or (None if floors is None else [str(floors)])
+    made = made_by(data, seed, **{key: value for key, value in settings.items() if value is not None})
+    made["data"] |= {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
     with interrupts_noted() as noted:
-        result = RunResult.of(
-            model,
-            data={**described(data), **shares},
-            settings={name: value for name, value in settings.items() if value is not None},
-            seed=seed,
-            seconds=seconds,
-            method=name,
-            **class_reports(model, splits),
-        )
-        place = _write(model, out, result, with_weights=floors is not None)
+        result = RunResult.describe(model, splits, method=name, seconds=seconds, **made)
+        place = _write(model, out, result)
     if interrupted:
-        warn(f"interrupted: the {_finished(model)} are kept")
+        members = getattr(model, "portfolio_", None)
+        kept = f"{len(model.estimators_)} finished rounds" if members is None else f"{len(members)} finished members"
+        warn(f"interrupted: the {kept} are kept")
     say(text_report(result))
     say(f"model:  {out}\nreport: {place / 'report.md'}")
     return 130 if noted else 0 if result.floors_met is not False and not interrupted else 1
 
 
 @contextmanager
-def _errors_name_set(given: Iterable[str]) -> Iterator[None]:
+def _errors_name_set(names: Iterable[str]) -> Iterator[None]:
     """Let errors about options of the method name --set."""
     try:
         yield
     except ValueError as error:  # ours, or that of scikit-learn
-        name = next((name for name in given if str(error).startswith(f"The {name!r} parameter")), None)
+        name = next((name for name in names if str(error).startswith(f"The {name!r} parameter")), None)
         if name is None:
             raise
         raise OptionError(str(error).replace(name, f"set {name}", 1)) from None
 
 
-def _write(model: Any, out: Path, result: RunResult, *, with_weights: bool) -> Path:
+def _write(model: Any, out: Path, result: RunResult) -> Path:
     """Write the model and its report, with a figure of the class weights of a booster; return the results' folder."""
     from worstclass.cli.model import write_model
     from worstclass.experiments.run import layers_of
     from worstclass.report.figures import class_weight_figure, save_figure
     from worstclass.report.summary import markdown_report
 
-    history: Any = getattr(layers_of(model)[-1], "history_", None) if with_weights else None
-    figures = [] if history is None else [Path("class-weights.png")]
+    figures = [Path("class-weights.png")] if result.boosting is not None and result.boosting.theta is not None else []
     place = write_model(model, out, {"run.json": result.model_dump(), "report.md": markdown_report(result, figures)})
     for figure in figures:
-        save_figure(class_weight_figure(history, model.classes_.tolist()), place / figure)
+        save_figure(class_weight_figure(layers_of(model)[-1].history_, model.classes_.tolist()), place / figure)
     return place
 
 
-def _finished(model: Any) -> str:
-    records = getattr(model, "portfolio_", None)
-    return f"{len(model.estimators_)} finished rounds" if records is None else f"{len(records)} finished members"
-
-
-def _train(model: Any, splits: Splits, quiet: bool) -> bool:
-    """Fit; return True where the user interrupted it and finished rounds were kept."""
+def _train(model: Any, splits: Splits, quiet: bool) -> tuple[float, bool]:
+    """Fit; return the seconds, and whether the user interrupted it and finished rounds were kept."""
     from worstclass.cli.progress import FitProgress
     from worstclass.data.seen_rows import SeenRows
     from worstclass.experiments.run import fit_on_splits
 
-    progress, interrupted = FitProgress(console(quiet=quiet)), False
+    progress, interrupted, started = FitProgress(console(quiet=quiet)), False, time.perf_counter()
     if hasattr(model, "callbacks"):
         model.callbacks = [progress]
     with progress.bar:
@@ -155,4 +139,4 @@ def _train(model: Any, splits: Splits, quiet: bool) -> bool:
         model.callbacks = None
     if not hasattr(model, "seen_rows_"):  # classifiers of scikit-learn keep no record of their rows
         model.seen_rows_ = SeenRows.of(splits.train.X)
-    return interrupted
+    return time.perf_counter() - started, interrupted

@@ -6,18 +6,16 @@ import json
 import pkgutil
 import runpy
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from worstclass.cli.console import OptionError, refuse_given
 from worstclass.cli.data import Data, Rows
 from worstclass.cli.options import BoosterOptions, DataOptions, NetworkOptions
-from worstclass.data.splits import Splits
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.run import Provenance
 from worstclass.methods import Method, build_method, find_method
-from worstclass.metrics import ClassReport, class_report
 from worstclass.storage import load_model, results_folder, save_model
 
 #: parts of a data set that a certificate may rest on, the best first
@@ -34,11 +32,7 @@ def default_method(data: Data, X: Any, options: NetworkOptions, max_epochs: int 
 
 def default_booster(data: Data, X: Any, network: str | None) -> str:
     """Return our booster: over networks, or over gradient-boosted trees for a table."""
-    return "ours" if _takes_network(data, X, network) else "ours-trees"
-
-
-def _takes_network(data: Data, X: Any, network: str | None) -> bool:
-    return bool(network or _is_images(X) or data.settings.get("learner"))
+    return "ours" if network or _is_images(X) or data.settings.get("learner") else "ours-trees"
 
 
 def network_options(data: Data, X: Any, options: NetworkOptions) -> dict[str, Any]:
@@ -120,20 +114,10 @@ def open_model(folder: Path, network: str | None) -> Any:
     return load_model(folder, module=None if network is None else network_factory(network), keep_in_memory=False)
 
 
-def class_reports(model: Any, splits: Splits) -> dict[str, ClassReport]:
-    """Count the errors on every part that the model did not count itself."""
-    parts = {"training": splits.train, "validation": splits.val, "test": splits.test}
-    return {
-        name: class_report(part.y, model.predict(part.X), labels=model.classes_, theta=floors_of(model))
-        for name, part in parts.items()
-        if part is not None and getattr(model, f"{name}_report_", None) is None
-    }
-
-
-def floors_of(model: Any) -> Any:
-    """Return the floors that a model, or the model inside it, was made for; None where there are none."""
-    theta = getattr(model, "theta", None)
-    return floors_of(model.estimator_) if theta is None and hasattr(model, "estimator_") else theta
+def open_with_rows(folder: Path, data: Any, wanted: Sequence[str] = HELD_OUT) -> tuple[Any, Rows]:
+    """Read a model, and the first of the wanted parts of DATA."""
+    model = open_model(folder, data.network)
+    return model, Data.open(data).rows(model, wanted)
 
 
 def exit_code(verdict: str | None) -> int:
@@ -158,13 +142,9 @@ def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
     return place
 
 
-def described(data: DataOptions, rows: Rows | None = None) -> dict[str, Any]:
-    """Return what a result says of its data."""
-    drawn = {} if rows is None else {"part": rows.name, "rows": len(rows.part), "available": rows.available}
+def made_by(data: DataOptions, seed: int, rows: Rows | None = None, /, **settings: Any) -> dict[str, Any]:
+    """Return what every result says of how it was made: data, settings, seed and provenance."""
+    drawn = {} if rows is None else {"part": rows.name, "rows": len(rows), "available": rows.available}
     left_out = {"ignore": ignored} if (ignored := getattr(data, "ignore", None)) else {}
-    return {"name": Path(data.data).name, "target": data.target, **left_out, **drawn}
-
-
-def made_by(data: Mapping[str, Any], seed: int, **settings: Any) -> dict[str, Any]:
-    """Return what a result says of how it was made."""
-    return {"data": data, "settings": settings, "seed": seed, "provenance": Provenance.collect().model_dump()}
+    described = {"name": Path(data.data).name, "target": data.target, **left_out, **drawn}
+    return {"data": described, "settings": settings, "seed": seed, "provenance": Provenance.collect().model_dump()}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from worstclass.cli.console import say, warn
-from worstclass.cli.options import AllowEqualRows, ModelFolder, OutFolder, OwnNetwork, Seed, SplitOptions, Theta
+from worstclass.cli.options import AllowEqualRows, ModelFolder, OutFolder, Theta, TuningOptions, numbers_by_class
 
 #: scores, as the library calls them
 SCORES = {"auto": "auto", "mean": "mean-proba", "vote": "proba"}
@@ -20,12 +20,10 @@ Scores = Annotated[
 
 def offsets(
     model: ModelFolder,
-    data: SplitOptions,
+    data: TuningOptions,
     out: OutFolder,
     scores: Scores = "auto",
     theta: Theta = None,
-    network: OwnNetwork = None,
-    seed: Seed = 0,
     allow_equal_rows: AllowEqualRows = False,
 ) -> int:
     """Tune decision offsets on held-out rows.
@@ -38,30 +36,24 @@ def offsets(
 
     Example: worstclass offsets model validation.csv --target diagnosis --out model
     """
-    from worstclass.cli.data import Data, Rows, suited
-    from worstclass.cli.model import described, made_by, open_model, write_model
+    from worstclass.cli.model import made_by, open_with_rows, write_model
     from worstclass.exceptions import ParameterError
     from worstclass.experiments.run import layers_of, offsets_record
     from worstclass.wrappers.offsets import WorstClassOffsets
 
-    asked = open_model(model, network)
+    if data.val_share == 0:
+        raise ParameterError("--val-share", "offsets", allowed="above 0, or left out", got=data.val_share)
+    asked, rows = open_with_rows(model, data, ("val", "all"))
+    floors = numbers_by_class(theta, asked.classes_.tolist(), "--theta") if theta else None
     abstained = hasattr(asked, "abstain_label_")
     while hasattr(asked, "abstain_label_") or len(layers_of(asked)) > 1:  # what is around the classifier is replaced
         asked = asked.estimator_
-    opened = Data.open(data)
-    if data.val_share is None:
-        rows = opened.rows(asked, ("val", "all"), seed)
-    elif (val := opened.splits(seed).val) is not None:
-        rows = Rows("val", suited(val, asked), len(val))
-    else:
-        raise ParameterError("--val-share", "offsets", allowed="above 0, or left out", got=data.val_share)
-    floors = opened.floors(theta, asked.classes_) if theta else None
     options: dict[str, Any] = {"scores": SCORES[scores], "allow_equal_rows": allow_equal_rows}
-    tuned = WorstClassOffsets(asked, floors, cv="prefit", **options).fit(rows.part.X, rows.part.y)
+    tuned = WorstClassOffsets(asked, floors, cv="prefit", **options).fit(rows.X, rows.y)
     settings: dict[str, Any] = {"scores": scores, "theta": theta or None, "allow_equal_rows": allow_equal_rows}
     settings |= {"val_share": data.val_share, "test_share": data.test_share}
-    made = made_by(described(data, rows), seed, **settings)
-    place = write_model(tuned, out, {"tuning.json": {"model": model.name, **made, **offsets_record(tuned)}})
+    record = {"model": model.name, **made_by(data, data.seed, rows, **settings), **offsets_record(tuned)}
+    place = write_model(tuned, out, {"tuning.json": record})
     if abstained:
         warn("the model abstained. Its certificate does not hold for the new answers; run worstclass abstain again")
     before, after = tuned.validation_report_before_, tuned.validation_report_

@@ -1,4 +1,4 @@
-"""Options that several commands share, each declared once, and numbers by class.
+"""Options that several commands share, each declared once; budgets, and numbers by class.
 
 A command takes a group as one parameter: ``def fit(data: SplitOptions, booster: BoosterOptions, ...)``. ``expanded``
 turns the fields of the group into options of the command, so a new shared option is one new field.
@@ -6,9 +6,11 @@ turns the fields of the group into options of the command, so a new shared optio
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -84,6 +86,14 @@ class SplitOptions(DataOptions):
 
 
 @dataclass(frozen=True)
+class TuningOptions(SplitOptions):
+    """Rows that tune a model that is there."""
+
+    network: OwnNetwork = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
 class TrainingOptions(SplitOptions):
     """Rows that train, choose and test."""
 
@@ -106,7 +116,7 @@ class NetworkOptions:
 
     def learner(self) -> dict[str, Any]:
         """Return the options of ``TorchLearner`` that were given."""
-        return _given(self, "lr", "batch_size", "start", "optimizer_state")
+        return given(self, "lr", "batch_size", "start", "optimizer_state")
 
 
 @dataclass(frozen=True)
@@ -130,7 +140,7 @@ class BoosterOptions(NetworkOptions):
 
     def booster(self) -> dict[str, Any]:
         """Return the parameters of ``WorstClassBooster`` that were given."""
-        return _given(self, "gamma", "n_rounds", "extend", "max_epochs_per_round", "patience", "weighting")
+        return given(self, "gamma", "n_rounds", "extend", "max_epochs_per_round", "patience", "weighting")
 
 
 def expanded(function: Callable[..., int | None]) -> Callable[..., None]:
@@ -159,9 +169,29 @@ def expanded(function: Callable[..., int | None]) -> Callable[..., None]:
     return command
 
 
-def _given(group: Any, *names: str) -> dict[str, Any]:
-    """Return the fields of a group that it has and that were given."""
-    return {name: value for name in names if (value := getattr(group, name, None)) is not None}
+def given(group: Any, *names: str) -> dict[str, Any]:
+    """Return the options of a group that were given, and differ from their defaults; all of them or some."""
+    options = [field for field in fields(group) if field.name in names or (not names and field.default is not MISSING)]
+    return {option.name: value for option in options if (value := getattr(group, option.name)) != option.default}
+
+
+def parse_budget(text: str | None) -> dict[str, Any]:
+    """Read ``epochs=N``, ``seconds=S``, or both with a comma between them, as limits of ``build_method``.
+
+    Examples
+    --------
+    >>> parse_budget("epochs=400,seconds=60")
+    {'max_epochs': 400, 'max_seconds': 60.0}
+    """
+    if text is None:
+        return {}
+    parts = [[piece.strip() for piece in part.split("=")] for part in text.split(",")]
+    with contextlib.suppress(KeyError, ValueError):
+        limits = {f"max_{name}": {"epochs": int, "seconds": float}[name](amount) for name, amount in parts}
+        if len(limits) == len(parts) and all(0 < amount < math.inf for amount in limits.values()):
+            return limits
+    allowed = "epochs=N, seconds=S, or both with a comma between them, above 0"
+    raise ParameterError("budget", "the command", allowed=allowed, got=text)
 
 
 def numbers_by_class(

@@ -5,16 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from worstclass._text import n_of
 from worstclass.boosting.callbacks import Callback, EpochInfo, FitPlan, StepInfo
@@ -29,20 +20,12 @@ if TYPE_CHECKING:
 EVERY = 10
 
 
-class TimeLeft(TimeRemainingColumn):
-    """The time that the fit itself expects to need (the field ``left``), else rich's estimate."""
-
-    def render(self, task: Task) -> Text:
-        """Return the text of the column."""
-        return Text(task.fields["left"], style="progress.remaining") if "left" in task.fields else super().render(task)
-
-
 class FitProgress(Callback):
     """Shows a line that is updated in place (``with progress.bar:``); without a terminal, one for each tenth."""
 
     def __init__(self, console: Console) -> None:
         columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
-        times = (TimeElapsedColumn(), TextColumn("left"), TimeLeft())
+        times = (TimeElapsedColumn(), TextColumn("left {task.fields[left]}"))
         self.bar = Progress(*columns, *times, console=console, disable=not console.is_terminal)
         self._console = console
         self._vote, self._n_done = "", 0
@@ -55,7 +38,7 @@ class FitProgress(Callback):
         floor = f", floor {' to '.join(floors)}" if floors else ""
         rounds = f"{n_of(plan.n_rounds, 'round')}, edge {plan.needed_edge:.4f} each"
         self._console.print(f"{len(plan.classes)} classes{floor}, {rounds}")
-        self._task = self.bar.add_task("", total=plan.n_rounds)
+        self._task = self.bar.add_task("", total=plan.n_rounds, left="-")
 
     def on_epoch_end(self, booster: WorstClassBooster, info: EpochInfo) -> None:
         """Show the edge of this round."""
@@ -70,7 +53,8 @@ class FitProgress(Callback):
         state = f"edge {record.edge:.3f}{self._vote}"
         added = max(0, record.round - plan.n_rounds)
         total = plan.n_rounds + (plan.max_extra_rounds if added else 0)
-        self.bar.update(self._task, description=state, completed=record.round, total=total)
+        left = _time((self.bar.tasks[0].elapsed or 0.0) * (total - record.round) / record.round)
+        self.bar.update(self._task, description=state, completed=record.round, total=total, left=left)
         if self.bar.disable and (record.round == 1 or record.round % max(1, plan.n_rounds // 10) == 0):
             done = f"round {record.round - added} of {plan.n_rounds}" + (f", {added} added" if added else "")
             self._console.print(f"{done}: {state}")
@@ -78,7 +62,7 @@ class FitProgress(Callback):
     def on_step_end(self, estimator: Any, info: StepInfo) -> None:
         """Show the member that was trained, and how long the others will take."""
         if self._task is None:
-            self._task = self.bar.add_task("", total=info.total)
+            self._task = self.bar.add_task("", total=info.total, left="-")
         state = info.name if info.done > self._n_done else f"{info.name} could not be trained"
         self._n_done, left = info.done, _time(info.seconds_left)
         self.bar.update(self._task, description=state, completed=info.done, total=info.total, left=left)

@@ -7,19 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from worstclass.cli import options as opt
 from worstclass.cli.console import OptionError, refuse_given, say
-from worstclass.cli.options import (
-    AllowEqualRows,
-    BoosterOptions,
-    Budget,
-    Jobs,
-    OutFolder,
-    Quiet,
-    Seed,
-    SelectOn,
-    TrainingOptions,
-    numbers_by_class,
-)
 
 #: what the ways need, each an option of its name
 NEEDED = {
@@ -41,21 +30,21 @@ Resolution = Annotated[float | None, typer.Option(help="Step between floors (goa
 
 
 def theta(
-    data: TrainingOptions,
-    out: OutFolder,
+    data: opt.TrainingOptions,
+    out: opt.OutFolder,
     *,
     way: Way = "grid",
     candidates: Candidates = None,
     goal: Goal = None,
     baseline: Baseline = None,
-    select_on: SelectOn = "worst",
+    select_on: opt.SelectOn = "worst",
     resolution: Resolution = None,
-    booster: BoosterOptions,
-    budget: Budget = None,
-    jobs: Jobs = None,
-    seed: Seed = 0,
-    allow_equal_rows: AllowEqualRows = False,
-    quiet: Quiet = False,
+    booster: opt.BoosterOptions,
+    budget: opt.Budget = None,
+    jobs: opt.Jobs = None,
+    seed: opt.Seed = 0,
+    allow_equal_rows: opt.AllowEqualRows = False,
+    quiet: opt.Quiet = False,
 ) -> int:
     """Choose the accuracy floor.
 
@@ -68,9 +57,9 @@ def theta(
     import numpy as np
 
     from worstclass.cli.data import VAL_SHARE, Data
-    from worstclass.cli.model import build_estimator, class_reports, default_booster, described, made_by, write_model
+    from worstclass.cli.model import build_estimator, default_booster, made_by, write_model
     from worstclass.exceptions import SelectionInterrupted
-    from worstclass.experiments.plan import Budget as Limits
+    from worstclass.experiments.run import class_reports
     from worstclass.selection import select_theta
 
     _check_way(way, goal=goal, baseline=baseline)
@@ -78,8 +67,8 @@ def theta(
     opened = Data.open(data, val_share=VAL_SHARE, unused=("target", "ignore", "image_size"))
     splits = opened.splits(seed)
     train, val = splits.train, splits.val
-    limits = {} if budget is None else Limits.parse(budget).limits
     name = default_booster(opened, train.X, booster.network)
+    limits = opt.parse_budget(budget)
     model = build_estimator(name, opened, train.X, booster, theta=0.0, select_on=select_on, random_state=seed, **limits)
     out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
     try:
@@ -92,7 +81,7 @@ def theta(
             way=way,
             candidates=thetas,
             baseline=None if baseline is None else _number_or_name(baseline),
-            goal=numbers_by_class(goal, np.unique(train.y).tolist(), "--goal") if goal else None,
+            goal=opt.numbers_by_class(goal, np.unique(train.y).tolist(), "--goal") if goal else None,
             val_share=opened.val_share,
             resolution=resolution,
             n_jobs=jobs,
@@ -103,12 +92,10 @@ def theta(
     except SelectionInterrupted as interrupt:
         selection = interrupt.selection
     chosen = selection.booster
-    tested = class_reports(chosen, splits).get("test")
-    settings = {**booster.booster(), **booster.learner(), "network": booster.network, "budget": budget}
-    settings |= {"select_on": select_on, "resolution": resolution}
-    settings |= {"val_share": opened.val_share, "test_share": data.test_share}
+    tested = class_reports(chosen, splits, ["test"]).get("test")
+    settings = {"budget": budget, "select_on": select_on, "resolution": resolution, "val_share": opened.val_share}
     record = {
-        **made_by(described(data), seed, **settings),
+        **made_by(data, seed, **opt.given(booster), **settings, test_share=data.test_share),
         "gamma": chosen.gamma_,
         "n_rounds": chosen.n_rounds_,
         **selection.to_dict(),

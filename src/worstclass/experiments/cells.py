@@ -16,13 +16,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import joblib
 import pydantic
 
 from worstclass.exceptions import ParameterError, WorstClassWarning
-from worstclass.experiments.run import Provenance, Report
+from worstclass.experiments.run import Outcome, Provenance
 
 
 @dataclass(frozen=True)
@@ -61,39 +61,17 @@ class Cell:
         return f"{urllib.parse.quote(self.method, safe='+')}-seed{self.seed}.json"
 
 
-class CellOutcome(pydantic.BaseModel, frozen=True):
-    """The result of running one cell.
+class CellResult(Outcome, frozen=True):
+    """The contents of a cell's file: the cell, its outcome or its error with the traceback, and what made it.
 
-    Attributes
-    ----------
-    test : report on the test rows; None only for a cell that failed.
-    validation, training : reports on the validation and training rows; None if there is none.
-    n_train : number of rows that trained or chose: training and validation rows. None if unknown.
-    epochs : epochs over the training rows; None for a method that makes none.
-    seconds : time of the fit; None for the time of the whole cell.
-    n_members : size of an ensemble; None for a method that is none.
-    notes : what a reader of the table should know. ``run_cells`` adds the warnings that were given while the cell ran.
-    extra : more values that JSON can hold.
+    ``notes`` are the warnings that were given while the cell ran.
     """
-
-    test: Report | None = None
-    validation: Report | None = None
-    training: Report | None = None
-    n_train: int | None = None
-    epochs: int | None = None
-    seconds: float | None = None
-    n_members: int | None = None
-    notes: list[str] = []
-    extra: dict[str, Any] = {}
-
-
-class CellResult(CellOutcome, frozen=True):
-    """The contents of a cell's file: the cell, its outcome or its error with the traceback, and what made it."""
 
     method: str
     data: str
     seed: int
     settings: dict[str, Any]
+    notes: tuple[str, ...] = ()
     error: str | None = None
     traceback: str | None = None
     provenance: Provenance
@@ -119,18 +97,26 @@ class CellResult(CellOutcome, frozen=True):
         """Number of test rows."""
         return 0 if self.test is None else sum(row["total"] for row in self.test["classes"])
 
+    def __str__(self) -> str:
+        if self.worst_error is None:
+            return f"failed: {self.error}"
+        epochs = "" if self.epochs is None else f", {self.epochs:,} epochs"
+        return f"finished, worst-class test error {self.worst_error:.1%}{epochs}, {self.seconds:.0f} s"
+
     @classmethod
-    def of(cls, cell: Cell, outcome: CellOutcome | Exception, *, seconds: float, provenance: Provenance) -> CellResult:
-        """Return the result of a cell that ran or raised; ``seconds`` is used if the outcome has no time of its own."""
+    def of(cls, cell: Cell, outcome: Outcome | Exception, **facts: Any) -> CellResult:
+        """Return the result of a cell that ran or raised; ``facts`` are ``provenance``, ``seconds`` and ``notes``.
+
+        The time of the fit goes before ``seconds``, that of the whole cell.
+        """
         if isinstance(outcome, Exception):
             trace = "".join(traceback.format_exception(outcome))
-            values: dict[str, Any] = {"error": f"{type(outcome).__name__}: {outcome}", "traceback": trace}
+            found: dict[str, Any] = {"error": f"{type(outcome).__name__}: {outcome}", "traceback": trace}
         else:
-            values = dict(outcome)
-        values["seconds"] = seconds if values.get("seconds") is None else values["seconds"]
-        return cls(**asdict(cell), provenance=provenance, **values)
+            found = {name: value for name, value in outcome if value is not None}
+        return cls(**{**asdict(cell), **facts, **found})
 
-    def write(self, folder: Path) -> Path:
+    def write(self, folder: Path) -> None:
         """Write the cell's file into a folder, whole or not at all."""
         file = folder / self.cell.file_name
         part = folder / f".{file.name}.{os.getpid()}.part"
@@ -139,7 +125,6 @@ class CellResult(CellOutcome, frozen=True):
             part.replace(file)
         finally:
             part.unlink(missing_ok=True)
-        return file
 
     @classmethod
     def read(cls, file: Path) -> CellResult:
@@ -147,38 +132,11 @@ class CellResult(CellOutcome, frozen=True):
         return cls.model_validate_json(file.read_text(encoding="utf-8"))
 
 
-@dataclass(frozen=True)
-class CellEvent:
-    """What happened to a cell.
-
-    Attributes
-    ----------
-    kind : ``"reused"`` (its file was there), ``"started"`` (only if cells run one after the other), ``"finished"`` or
-        ``"failed"``.
-    cell : the cell.
-    number, total : its place among the cells, from 1, and how many there are.
-    result : its result; None before it has run.
-    """
-
-    kind: Literal["reused", "started", "finished", "failed"]
-    cell: Cell
-    number: int
-    total: int
-    result: CellResult | None = None
-
-    def __str__(self) -> str:
-        line, result = f"[{self.number} of {self.total}] {self.cell.method}, seed {self.cell.seed}", self.result
-        if self.kind == "finished" and result is not None and result.worst_error is not None:
-            epochs = "" if result.epochs is None else f", {result.epochs:,} epochs"
-            return f"{line}: finished, worst-class test error {result.worst_error:.1%}{epochs}, {result.seconds:.0f} s"
-        return f"{line}: {self.kind}{f': {result.error}' if result is not None and result.error else ''}"
-
-
 def run_cells(
     cells: Sequence[Cell],
-    run_cell: Callable[[Cell], CellOutcome],
+    run_cell: Callable[[Cell], Outcome],
     folder: Path,
-    on_event: Callable[[CellEvent], None] | None = None,
+    progress: Callable[[str], None] | None = None,
     *,
     n_jobs: int | None = None,
     overwrite: bool = False,
@@ -194,7 +152,8 @@ def run_cells(
     cells : what to run; each method and seed once.
     run_cell : runs one cell.
     folder : where the files are; created if it does not exist.
-    on_event : called in this process with every ``CellEvent``.
+    progress : called in this process with a line of text for every cell that is reused, has started (only if cells run
+        one after the other), has finished or has failed. What has finished is written before.
     n_jobs : cells that run side by side, through joblib; None is 1, or what ``joblib.parallel_config`` says, -1 one
         for each core. joblib divides the cores between its worker processes. The results do not depend on it, but for
         rounding: torch may add in another order with another number of threads.
@@ -214,42 +173,47 @@ def run_cells(
         (folder / name).unlink(missing_ok=True)
     results = {cell.file_name: result for cell in cells if (result := _find(cell, folder)) is not None}
 
-    def send(kind: Any, cell: Cell, result: CellResult | None = None) -> None:
-        if on_event is not None:
-            on_event(CellEvent(kind, cell, names.index(cell.file_name) + 1, len(cells), result))
+    def tell(cell: Cell, text: object) -> None:
+        if progress is not None:
+            place = names.index(cell.file_name) + 1
+            progress(f"[{place} of {len(cells)}] {cell.method}, seed {cell.seed}: {text}")
 
     for result in results.values():
-        send("reused", result.cell, result)
+        tell(result.cell, "reused")
     missing = [cell for cell in cells if cell.file_name not in results]
     alone, provenance = joblib.effective_n_jobs(n_jobs) == 1, Provenance.collect()
 
     def tasks() -> Iterator[Any]:
         for cell in missing:
             if alone:
-                send("started", cell)
+                tell(cell, "started")
             yield joblib.delayed(_run)(cell, run_cell, folder, provenance)
 
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
     for result in parallel(tasks()):
         results[result.cell.file_name] = result
-        send("failed" if result.error else "finished", result.cell, result)
+        tell(result.cell, result)
     return [results[name] for name in names]
 
 
-def _run(cell: Cell, run_cell: Callable[[Cell], CellOutcome], folder: Path, provenance: Provenance) -> CellResult:
+def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], folder: Path, provenance: Provenance) -> CellResult:
     """Run and write one cell; if it raises, or its outcome cannot be kept, write its failure."""
-    started = time.perf_counter()
+    started, notes = time.perf_counter(), dict[str, None]()
+
+    def result_of(outcome: Outcome | Exception) -> CellResult:
+        seconds = time.perf_counter() - started
+        return CellResult.of(cell, outcome, provenance=provenance, seconds=seconds, notes=tuple(notes))
+
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WorstClassWarning)
             outcome = run_cell(cell)
-        notes = dict.fromkeys([*outcome.notes, *(str(warning.message) for warning in caught)])
-        outcome = outcome.model_copy(update={"notes": list(notes)})
-        result = CellResult.of(cell, outcome, seconds=time.perf_counter() - started, provenance=provenance)
-        CellResult.model_validate_json(result.model_dump_json())
+        notes |= dict.fromkeys(str(warning.message) for warning in caught)
+        result = CellResult.model_validate_json(result_of(outcome).model_dump_json())  # as it will be read
     except Exception as error:
-        result = CellResult.of(cell, error, seconds=time.perf_counter() - started, provenance=provenance)
-    return CellResult.read(result.write(folder))
+        result = result_of(error)
+    result.write(folder)
+    return result
 
 
 def _find(cell: Cell, folder: Path) -> CellResult | None:

@@ -3,65 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from worstclass._checks import check_count, check_positive
 from worstclass.boosting.hedge import resolve_gamma
 from worstclass.data.facts import NamedDataset
 from worstclass.data.sources import Source
-from worstclass.data.splits import Part, Splits, take_rows
+from worstclass.data.splits import Splits, take_rows
 from worstclass.exceptions import DatasetError, ParameterError
-from worstclass.experiments.cells import Cell, CellEvent, CellOutcome, CellResult, run_cells
-from worstclass.experiments.run import epochs_of, fit_on_splits, folds_on, layers_of
+from worstclass.experiments.cells import Cell, CellResult, run_cells
+from worstclass.experiments.run import Outcome, fit_on_splits, folds_on
 from worstclass.experiments.significance import SeedsChange
 from worstclass.floors import Floors
 from worstclass.methods import Method, build_method, find_method, list_methods
-from worstclass.metrics import class_report
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What one training may spend: epochs over the training rows, seconds, or both.
-
-    Examples
-    --------
-    >>> Budget.parse("epochs=400,seconds=60")
-    Budget(epochs=400, seconds=60.0)
-    """
-
-    epochs: int | None = None
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.epochs is None and self.seconds is None:
-            raise ParameterError("budget", "compare", allowed="epochs=N or seconds=S", got="neither")
-        check_count(self.epochs, "budget", "compare", words=[None])
-        check_positive(self.seconds, "budget", "compare", words=[None])
-
-    @property
-    def limits(self) -> dict[str, Any]:
-        """The budget as parameters of ``build_method``."""
-        return {"max_epochs": self.epochs, "max_seconds": self.seconds}
-
-    @classmethod
-    def parse(cls, text: str) -> Budget:
-        """Read ``epochs=N``, ``seconds=S``, or both with a comma between them."""
-        parts = [[piece.strip() for piece in part.split("=")] for part in text.split(",")]
-        try:
-            amounts = {name: {"epochs": int, "seconds": float}[name](amount) for name, amount in parts}
-            if len(amounts) < len(parts):
-                raise ValueError("a name twice")
-            return cls(**amounts)
-        except (KeyError, ValueError):
-            allowed = "epochs=N, seconds=S, or both with a comma between them, above 0"
-            raise ParameterError("budget", "compare", allowed=allowed, got=text) from None
 
 
 @dataclass(frozen=True)
@@ -73,7 +32,7 @@ class ComparisonPlan:
     data : name of the data.
     methods : names of the methods.
     seeds : each is a draw or split of the data and a random start of every method.
-    budget : what each training may spend.
+    max_epochs, max_seconds : budget of each training, as for ``build_method``.
     network, learner : the network and the options of ``TorchLearner`` that all networks share.
     theta : floors, for the methods that need any. The others aim at the worst class, by which methods are ranked.
     gamma : for the methods whose number of rounds follows from it.
@@ -86,7 +45,8 @@ class ComparisonPlan:
     data: str
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
-    budget: Budget
+    max_epochs: int | None = None
+    max_seconds: float | None = None
     network: Any = "mlp"
     learner: Mapping[str, Any] = field(default_factory=dict)
     theta: float | Mapping[Any, float] | None = None
@@ -107,7 +67,8 @@ class ComparisonPlan:
             self.network,
             learner=self.learner,
             theta=self.theta if method.needs_theta else None,
-            **self.budget.limits,
+            max_epochs=self.max_epochs,
+            max_seconds=self.max_seconds,
             select_on=self.select_on,
             folds=None if splits is None else folds_on(splits),
             random_state=cell.seed,
@@ -120,7 +81,8 @@ class ComparisonPlan:
 
     def _settings(self, name: str) -> dict[str, Any]:
         method = find_method(name)
-        settings: dict[str, Any] = {"budget": asdict(self.budget), "select_on": self.select_on, **self.data_settings}
+        settings: dict[str, Any] = {"budget": {"epochs": self.max_epochs, "seconds": self.max_seconds}}
+        settings |= {"select_on": self.select_on, **self.data_settings}
         settings |= {"seeds_change": self.seeds_change, "options": self.options(method)}
         if method.kind == "network":
             settings |= {"network": _name(self.network), "learner": dict(self.learner)}
@@ -193,7 +155,7 @@ def run_comparison(
     plan: ComparisonPlan,
     load: Callable[[int], Splits],
     folder: Path,
-    on_event: Callable[[CellEvent], None] | None = None,
+    progress: Callable[[str], None] | None = None,
     *,
     n_jobs: int | None = None,
     overwrite: bool = False,
@@ -204,98 +166,29 @@ def run_comparison(
     ----------
     plan : what is compared.
     load : function from a seed to its splits, with test rows.
-    folder, on_event, n_jobs, overwrite : as for ``run_cells``.
+    folder, progress, n_jobs, overwrite : as for ``run_cells``.
     """
-    return run_cells(plan.cells(), _Runner(plan, load), folder, on_event, n_jobs=n_jobs, overwrite=overwrite)
+    loaded: dict[int, Splits] = {}  # those of one seed, which all methods share
+
+    def run_cell(cell: Cell) -> Outcome:
+        splits = loaded.get(cell.seed)
+        if splits is None:
+            splits = load(cell.seed)
+            loaded.clear()
+            loaded[cell.seed] = splits
+        return run_method(plan.build(cell, splits), splits)
+
+    return run_cells(plan.cells(), run_cell, folder, progress, n_jobs=n_jobs, overwrite=overwrite)
 
 
-@dataclass
-class _Runner:
-    """Runs a cell of a plan, here or in a worker; keeps the splits of one seed, which all methods share."""
-
-    plan: ComparisonPlan
-    load: Callable[[int], Splits]
-    loaded: tuple[int, Splits] | None = None
-
-    def __call__(self, cell: Cell) -> CellOutcome:
-        loaded = self.loaded
-        if loaded is None or loaded[0] != cell.seed:
-            self.loaded = loaded = (cell.seed, self.load(cell.seed))
-        return run_method(self.plan.build(cell, loaded[1]), loaded[1])
-
-
-def run_method(model: Any, splits: Splits) -> CellOutcome:
+def run_method(model: Any, splits: Splits) -> Outcome:
     """Train a classifier on the training rows, let the validation rows choose, and measure on the test rows."""
-    train, val, test = splits.train, splits.val, splits.test
-    if test is None:
+    if splits.test is None:
         raise DatasetError("There are no test rows to compare on.")
     started = time.perf_counter()
     fit_on_splits(model, splits)
     seconds = time.perf_counter() - started
-    layers = layers_of(model)
-    trained = layers[-1]
-    members = getattr(trained, "estimators_", None)
-    extra = {name[:-1]: getattr(trained, name) for name in ("best_epoch_", "bound_met_") if hasattr(trained, name)}
-    if hasattr(trained, "portfolio_"):
-        extra["portfolio"] = {member.name: member.weight for member in trained.portfolio_ if member.weight > 0}
-        extra |= {"n_folds": trained.n_folds_, "held_out_worst_error": trained.cv_report_.worst_error}
-    if len(layers) > 1:
-        before = model.validation_report_before_.worst_error
-        extra |= {"scores": model.scores_, "offsets": model.offsets_.tolist(), "worst_error_before_offsets": before}
-
-    def report(part: Part) -> dict[str, Any]:
-        return class_report(part.y, model.predict(part.X), labels=model.classes_).to_dict()
-
-    return CellOutcome(
-        test=report(test),
-        validation=None if val is None else getattr(model, "validation_report_", None) or report(val),
-        training=getattr(model, "training_report_", None),
-        n_train=len(train) + (0 if val is None else len(val)),
-        epochs=epochs_of(trained),
-        seconds=seconds,
-        n_members=getattr(trained, "n_members_used_", None if members is None else len(members)),
-        extra=extra,
-    )
-
-
-def fit_command(
-    plan: ComparisonPlan, name: str, data: str, *, out: str = "model", options: Mapping[str, Any] | None = None
-) -> str:
-    """Write the command line that fits and saves one method as a comparison did on its first seed.
-
-    Parameters
-    ----------
-    plan, name : the comparison, and a method of it.
-    data, out : the data as the command line names it, and the folder for the model.
-    options : further options of the command, such as ``{"--target": "diagnosis"}``; None stands for one left out, and a
-        list for one that is repeated.
-
-    Examples
-    --------
-    >>> plan = ComparisonPlan("t.csv", ("ours",), (0,), Budget(epochs=50), learner={"lr": 0.01}, theta=0.8, gamma=0.25)
-    >>> fit_command(plan, "ours", "t.csv", options={"--target": "kind"})  # doctest: +NORMALIZE_WHITESPACE
-    'worstclass fit t.csv --target kind --method ours --theta 0.8 --set gamma=0.25 --network mlp --lr 0.01
-    --max-epochs 50 --select-on worst --seed 0 --out model'
-    """
-    method, values = find_method(name), list[tuple[str, Any]]()
-    for option, given in (options or {}).items():
-        values += [(option, value) for value in (given if isinstance(given, list) else [given])]
-    values.append(("--method", name))
-    if method.needs_theta:
-        floors = plan.theta if isinstance(plan.theta, Mapping) else {"": plan.theta}
-        values += [("--theta", f"{label}={floor}" if label != "" else floor) for label, floor in floors.items()]
-    own = plan.options(method).items()
-    values += [("--set", f"{option}={value}") for option, value in own if value != method.options[option]]
-    if method.kind == "network":
-        values += [("--network", _name(plan.network)), ("--lr", plan.learner.get("lr"))]
-        values += [("--batch-size", plan.learner.get("batch_size")), ("--max-epochs", plan.budget.epochs)]
-    if method.kind != "table":
-        values.append(("--max-seconds", plan.budget.seconds))
-    if method.kind == "network" and "cv" not in method.options:  # what makes folds has a rule of its own
-        values.append(("--select-on", plan.select_on))
-    values += [("--seed", plan.seeds[0]), ("--out", out)]
-    words = [word for option, value in values if value is not None for word in (option, str(value))]
-    return shlex.join(["worstclass", "fit", data, *words])
+    return Outcome.describe(model, splits, counted=("validation", "test"), seconds=seconds)
 
 
 def _has_rounds(method: Method) -> bool:

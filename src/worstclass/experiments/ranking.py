@@ -90,12 +90,13 @@ class Comparison(pydantic.BaseModel, frozen=True):
 
     Examples
     --------
-    >>> from worstclass.experiments.cells import Cell, CellOutcome, CellResult
+    >>> from worstclass.experiments.cells import Cell, CellResult
+    >>> from worstclass.experiments.run import Outcome
     >>> from worstclass.metrics import class_report
     >>> y, outcomes = [0, 0, 0, 0, 1, 1, 1, 1], {"ce": [0, 0, 0, 0, 0, 0, 1, 1], "ours": [0, 0, 0, 1, 0, 1, 1, 1]}
     >>> results = []
     >>> for name, answers in outcomes.items():
-    ...     outcome = CellOutcome(test=class_report(y, answers))
+    ...     outcome = Outcome(test=class_report(y, answers))
     ...     results += [CellResult.of(Cell(name, "toy", 0), outcome, seconds=1.0, provenance=Provenance.collect())]
     >>> [(row.method, row.rank, row.worst.mean, row.plain.mean) for row in Comparison.from_results(results).rows]
     [('ours', 1, 0.25, 0.25), ('ce', 2, 0.5, 0.25)]

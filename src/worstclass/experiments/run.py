@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import platform
 import subprocess
+from collections.abc import Collection
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import pydantic
 
@@ -15,8 +16,10 @@ from worstclass.data.splits import Splits
 from worstclass.ensembles.schedule import default_folds
 from worstclass.ensembles.worst_class import PortfolioRecord
 from worstclass.exceptions import ModelFormatError
-from worstclass.metrics import ClassReport
+from worstclass.metrics import ClassReport, class_report
 
+#: parts of the data that a model has reports on
+PARTS = ("training", "validation", "test")
 #: packages whose version can change a result
 PACKAGES = ("worstclass", "torch", "scikit-learn", "numpy", "scipy", "pandas")
 
@@ -46,6 +49,10 @@ class Provenance(pydantic.BaseModel):
             machine=f"{platform.system()} {platform.machine()}",
             commit=_commit(),
         )
+
+    def __str__(self) -> str:
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        return f"Python {self.python} on {self.machine}, {versions}, commit {self.commit or 'unknown'}"
 
 
 class BoostingResult(pydantic.BaseModel):
@@ -94,33 +101,31 @@ class PortfolioResult(pydantic.BaseModel):
     notes: list[str] = []
 
 
-class RunResult(pydantic.BaseModel):
-    """The contents of ``run.json``: one fitted model of any kind.
+class Outcome(pydantic.BaseModel, frozen=True):
+    """What is known of one fitted model of any kind.
 
     Attributes
     ----------
     model : class of the model, that of what a wrapper wraps behind it: ``WorstClassOffsets(NetworkClassifier)``.
-    method : name of the method, if it was built by one.
-    data, settings, seed : what it was fitted with.
-    provenance, seconds, epochs : what made it, and what it cost; epochs is None for a model that makes none.
     training, validation, test : class reports by part; None if there is none.
+    n_train : number of rows that trained or chose: training and validation rows.
+    seconds : time of the fit.
+    epochs : epochs over the training rows; None for a model that makes none.
+    n_members : members that answer; None for a model that is no ensemble.
     boosting : what boosting did; None for another model.
     portfolio : members and held-out estimate of a ``WorstClassClassifier``; None for another model.
     offsets : ``scores``, ``offsets`` by class, ``floors_met``, and class reports on the rows that chose the offsets,
         without (``before``) and with them (``after``); None without offsets.
     """
 
-    model: str
-    method: str | None = None
-    data: dict[str, Any]
-    settings: dict[str, Any]
-    seed: int
-    provenance: Provenance
-    seconds: float
-    epochs: int | None = None
+    model: str = ""
     training: Report | None = None
     validation: Report | None = None
     test: Report | None = None
+    n_train: int | None = None
+    seconds: float | None = None
+    epochs: int | None = None
+    n_members: int | None = None
     boosting: BoostingResult | None = None
     portfolio: PortfolioResult | None = None
     offsets: dict[str, Any] | None = None
@@ -140,32 +145,41 @@ class RunResult(pydantic.BaseModel):
         return self.bound_met if self.portfolio is None else self.portfolio.floors_met
 
     @classmethod
-    def of(
-        cls, model: Any, *, method: Any = None, training: Any = None, validation: Any = None, **facts: Any
-    ) -> RunResult:
-        """Describe a fitted model.
+    def describe(cls, model: Any, splits: Splits, *, counted: Collection[str] = PARTS, **facts: Any) -> Self:
+        """Describe a model that was fitted on splits.
 
         Parameters
         ----------
         model : any fitted classifier.
-        method : name of the method, if it was built by one.
-        training, validation : reports; by default the model's own, if it has them.
-        facts : the other attributes that the model does not know: ``data``, ``settings``, ``seed`` and ``seconds``, and
-            ``test`` if there are test rows.
+        splits : the rows that it was fitted on, and those that test it.
+        counted : parts on which errors are counted here, if the model did not count them itself.
+        facts : attributes that the model does not know.
         """
         layers = layers_of(model)
-        return cls(
-            model="(".join(type(layer).__name__ for layer in layers) + ")" * (len(layers) - 1),
-            method=method,
-            training=training or getattr(model, "training_report_", None),
-            validation=validation or getattr(model, "validation_report_", None),
-            provenance=Provenance.collect(),
-            epochs=epochs_of(layers[-1]),
-            boosting=_boosting(layers[-1]) if hasattr(layers[-1], "n_rounds_") else None,
-            portfolio=_portfolio(layers[-1]) if hasattr(layers[-1], "portfolio_") else None,
-            offsets=offsets_record(model) if len(layers) > 1 else None,
-            **facts,
-        )
+        trained = layers[-1]
+        members = getattr(trained, "estimators_", None)
+        found: dict[str, Any] = {
+            "model": "(".join(type(layer).__name__ for layer in layers) + ")" * (len(layers) - 1),
+            "n_train": len(splits.train) + (0 if splits.val is None else len(splits.val)),
+            "epochs": epochs_of(trained),
+            "n_members": getattr(trained, "n_members_used_", None if members is None else len(members)),
+            "boosting": _boosting(trained) if hasattr(trained, "n_rounds_") else None,
+            "portfolio": _portfolio(trained) if hasattr(trained, "portfolio_") else None,
+            "offsets": offsets_record(model) if len(layers) > 1 else None,
+        }
+        return cls(**{**found, **class_reports(model, splits, counted), **facts})
+
+
+class RunResult(Outcome, frozen=True):
+    """The contents of ``run.json``: a fitted model, what it was fitted with, and what made it."""
+
+    model: str
+    method: str | None = None
+    data: dict[str, Any]
+    settings: dict[str, Any]
+    seed: int
+    provenance: Provenance
+    seconds: float
 
     @classmethod
     def read(cls, folder: Path) -> RunResult:
@@ -174,6 +188,25 @@ class RunResult(pydantic.BaseModel):
             return cls.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
         except (OSError, pydantic.ValidationError) as error:
             raise ModelFormatError(f"{folder / 'run.json'} cannot be read: {error}") from None
+
+
+def class_reports(model: Any, splits: Splits, counted: Collection[str] = PARTS) -> dict[str, ClassReport]:
+    """Return the model's own class reports by part of the splits, and those of ``counted`` parts that it has not."""
+    parts = dict(zip(PARTS, (splits.train, splits.val, splits.test), strict=True))
+    reports: dict[str, ClassReport] = {}
+    for name, part in parts.items():
+        own = getattr(model, f"{name}_report_", None)
+        if part is not None and own is not None:
+            reports[name] = own
+        elif part is not None and name in counted:
+            reports[name] = class_report(part.y, model.predict(part.X), labels=model.classes_, theta=floors_of(model))
+    return reports
+
+
+def floors_of(model: Any) -> Any:
+    """Return the floors that a model, or the model inside it, was made for; None where there are none."""
+    theta = getattr(model, "theta", None)
+    return floors_of(model.estimator_) if theta is None and hasattr(model, "estimator_") else theta
 
 
 def fit_on_splits(model: Any, splits: Splits) -> None:
@@ -207,16 +240,14 @@ def folds_on(splits: Splits, cv: Any = "auto") -> int:
 
 
 def _boosting(booster: Any) -> BoostingResult:
-    floors = getattr(booster, "theta_", None)
     return BoostingResult(
         n_rounds=booster.n_rounds_,
         n_extra_rounds=sum(record.phase == "extend" for record in booster.history_),
         n_members=len(booster.estimators_),
         n_members_used=booster.n_members_used_,
         gamma=booster.gamma_,
-        theta=None if floors is None else _by_class(booster, floors),
         bound_met=getattr(booster, "bound_met_", None),
-        shortfall={str(label): short for label, short in getattr(booster, "shortfall_", {}).items()},
+        **_floors(booster),
     )
 
 
@@ -225,11 +256,17 @@ def _portfolio(model: Any) -> PortfolioResult:
         n_folds=model.n_folds_,
         members=list(model.portfolio_),
         held_out=model.cv_report_,
-        theta=None if model.theta_ is None else _by_class(model, model.theta_),
         floors_met=model.floors_met_,
-        shortfall={str(label): short for label, short in (model.shortfall_ or {}).items()},
         notes=list(model.notes_),
+        **_floors(model),
     )
+
+
+def _floors(model: Any) -> dict[str, Any]:
+    """Return floors and shortfall by the names of the classes; the floors are None for a model without any."""
+    floors, short = getattr(model, "theta_", None), getattr(model, "shortfall_", None) or {}
+    theta = None if floors is None else _by_class(model, floors)
+    return {"theta": theta, "shortfall": {str(label): rows for label, rows in short.items()}}
 
 
 def offsets_record(model: Any) -> dict[str, Any]:

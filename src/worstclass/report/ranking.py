@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from worstclass._text import n_of, text_table
 from worstclass.experiments.ranking import Comparison, MethodRow, Note, Spread
 from worstclass.experiments.significance import ALPHA, CLAIMS, MIN_SEEDS, PairedTest
 from worstclass.report.figures import COLOURS, as_text, save_figure
-from worstclass.report.summary import markdown_table
+from worstclass.report.summary import inline, markdown_table
 
 #: the errors of a row, and their titles
 TITLES = {"worst": "worst class", "class_mean": "class mean", "plain": "all rows"}
@@ -42,20 +41,20 @@ PLAIN_MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 
 def comparison_markdown(comparison: Comparison) -> str:
     """Write the whole comparison: table, tests, failures, notes, and where it comes from."""
     n_methods, n_seeds = n_of(len(comparison.rows), "method"), n_of(len(comparison.seeds), "seed")
-    rows = [[_inline(cell) for cell in _cells(row, comparison)] for row in comparison.rows]
+    rows = [[inline(cell) for cell in _cells(row, comparison)] for row in comparison.rows]
     for row, cells in zip(comparison.rows, rows, strict=True):
         if row.rank == 1:
             cells[1] = f"**{cells[1]}**"
-    lines = [f"# {_inline(comparison.data)}: {n_methods}, {n_seeds}", "", *markdown_table(HEAD, rows), ""]
-    lines += [" ".join(_inline(line) for line in _captions(comparison)), ""]
+    lines = [f"# {inline(comparison.data)}: {n_methods}, {n_seeds}", "", *markdown_table(HEAD, rows), ""]
+    lines += [" ".join(inline(line) for line in _captions(comparison)), ""]
     tests = (*comparison.against_reference, *_tests_against_best(comparison))
     if tests:
         heads = ["method", "against", "seeds", "difference", "p", "corrected p"]
-        tested = [[_inline(cell) for cell in _test_cells(test)] for test in tests]
+        tested = [[inline(cell) for cell in _test_cells(test)] for test in tests]
         units = "In percentage points, method minus the one it is compared with, on the seeds that both finished."
         lines += ["## Differences", "", *markdown_table(heads, tested), "", units, ""]
     for title, notes in (("Failed cells", comparison.failures), ("Notes", comparison.notes)):
-        listed = [f"- {_inline(_said(note))}" for note in notes]
+        listed = [f"- {inline(_said(note))}" for note in notes]
         lines += [f"## {title}", "", *listed, ""] if listed else []
     return "\n".join([*lines, "## How it was made", "", *_facts(comparison)]) + "\n"
 
@@ -203,19 +202,16 @@ def _test_cells(test: PairedTest) -> list[str]:
 
 
 def _facts(comparison: Comparison) -> list[str]:
-    lines = [f"- data: {_inline(comparison.data)}, {_seeds(comparison.seeds)}"]
+    lines = [f"- data: {inline(comparison.data)}, {_seeds(comparison.seeds)}"]
     alike: dict[str, list[str]] = {}
     for method, values in comparison.settings.items():
         alike.setdefault(json.dumps(values), []).append(method)
     for settings, methods in alike.items():
         code = _one_line(settings).replace("`", "'")
-        lines += [f"- settings of {_inline(', '.join(methods))}: `{code}`"]
+        lines += [f"- settings of {inline(', '.join(methods))}: `{code}`"]
     if len(comparison.provenance) > 1:
         lines += ["- the cells were not all made by the same versions, commit or machine:"]
-    for made in comparison.provenance:
-        versions = ", ".join(f"{name} {version}" for name, version in made.versions.items())
-        lines += [f"- Python {made.python} on {made.machine}, {versions}, commit {made.commit or 'unknown'}"]
-    return lines
+    return [*lines, *(f"- {made}" for made in comparison.provenance)]
 
 
 def _percent(spread: Spread | None) -> str:
@@ -238,8 +234,3 @@ def _seeds(seeds: Sequence[int]) -> str:
 def _one_line(text: str, most: int | None = None) -> str:
     line = " ".join(text.split())
     return line if most is None or len(line) <= most else f"{line[: most - 1]}…"
-
-
-def _inline(text: str) -> str:
-    """Return text that Markdown shows as it is, on one line."""
-    return re.sub(r"([\\|*_`<\[])", r"\\\1", _one_line(text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,7 @@ def _answers(result: RunResult, boosting: BoostingResult) -> str:
 
 def text_report(result: RunResult) -> str:
     """Write the class tables and the verdict on the floors, for a terminal."""
-    tables = {PARTS[part]: getattr(result, part) for part in reversed(PARTS)}
-    lines = [f"\n{title}\n{ClassReport.from_dict(rows)}" for title, rows in tables.items() if rows is not None]
-    if result.portfolio is not None:
-        lines += [f"\n{title}\n{text}" for title, text in _portfolio(result.portfolio).items()]
+    lines = [f"\n{title}\n{text}" for title, text in _sections(result).items()]
     return "\n".join(lines if result.floors_met is None else [*lines, "", verdict(result)])
 
 
@@ -88,12 +86,8 @@ def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
     """Write the report of any model: verdict, class tables, portfolio, offsets, settings and provenance."""
     lines = [f"# {result.data.get('name', 'run')}", "", verdict(result), ""]
     lines += [NEAREST, ""] if result.bound_met is False else []
-    for part in reversed(PARTS):
-        if (values := getattr(result, part)) is not None:
-            lines += [f"## {PARTS[part].capitalize()}", "", "```", str(ClassReport.from_dict(values)), "```", ""]
-    if result.portfolio is not None:
-        for title, text in _portfolio(result.portfolio).items():
-            lines += [f"## {title[0].upper()}{title[1:]}", "", "```", text, "```", ""]
+    for title, text in _sections(result).items():
+        lines += [f"## {title[0].upper()}{title[1:]}", "", "```", text, "```", ""]
     if result.offsets is not None:
         lines += ["## Decision offsets", "", *_offsets(result.offsets), ""]
     lines += [f"![{figure.stem.replace('-', ' ')}]({figure.name})\n" for figure in figures]
@@ -105,23 +99,26 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[s
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
-def _portfolio(found: PortfolioResult) -> dict[str, str]:
-    """Return what a portfolio found out: title -> text."""
-    one = found.n_folds == 1
-    texts = {
-        f"held-out estimate ({'one held-out part' if one else 'cross-validation'})": str(
-            ClassReport.from_dict(found.held_out)
-        )
-    }
-    head = ("member", "weight", "worst class", "all rows", "seconds")
+def inline(text: str) -> str:
+    """Return text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\|*_`<\[])", r"\\\1", " ".join(text.split()))
+
+
+def _sections(result: RunResult) -> dict[str, str]:
+    """Return the tables of a report, by title: the class reports, and what a portfolio found out."""
+    reports = {PARTS[part]: getattr(result, part) for part in reversed(PARTS)}
+    texts = {title: str(ClassReport.from_dict(values)) for title, values in reports.items() if values is not None}
+    if (found := result.portfolio) is None:
+        return texts
+    one = "one held-out part" if found.n_folds == 1 else ""
+    texts[f"held-out estimate ({one or 'cross-validation'})"] = str(ClassReport.from_dict(found.held_out))
     rows = [
         (m.name, f"{m.weight:.2f}", f"{m.worst_error:.1%}", f"{m.plain_error:.1%}", f"{m.seconds:.1f}")
         for m in found.members
     ]
-    where = "one held-out part" if one else f"{found.n_folds} folds"
-    texts[f"portfolio, held-out errors of each member alone, with its best offsets ({where})"] = "\n".join(
-        text_table(head, rows)
-    )
+    title = "portfolio, held-out errors of each member alone, with its best offsets"
+    table = text_table(("member", "weight", "worst class", "all rows", "seconds"), rows)
+    texts[f"{title} ({one or f'{found.n_folds} folds'})"] = "\n".join(table)
     return {**texts, "notes": "\n".join(found.notes)} if found.notes else texts
 
 
@@ -132,16 +129,11 @@ def _offsets(found: dict[str, Any]) -> list[str]:
         f"without, {after['worst_error']:.1%} with them; all rows {before['plain_error']:.1%} and "
         f"{after['plain_error']:.1%}.",
         "",
-        *markdown_table(["class", "offset"], [[_escaped(k), f"{v:+.4f}"] for k, v in found["offsets"].items()]),
+        *markdown_table(["class", "offset"], [[inline(k), f"{v:+.4f}"] for k, v in found["offsets"].items()]),
     ]
 
 
-def _escaped(name: str) -> str:
-    return name.replace("|", r"\|")
-
-
 def _facts(result: RunResult) -> list[str]:
-    versions = ", ".join(f"{name} {version}" for name, version in result.provenance.versions.items())
     gamma = "" if result.boosting is None else f", gamma {result.boosting.gamma:.4f}"
     epochs = "" if result.epochs is None else f", {result.epochs} epochs"
     return [
@@ -149,6 +141,5 @@ def _facts(result: RunResult) -> list[str]:
         f"- data: {result.data}",
         f"- settings: {result.settings}",
         f"- seed {result.seed}{gamma}{epochs}, {result.seconds:.0f} seconds",
-        f"- Python {result.provenance.python}, {versions}",
-        f"- commit: {result.provenance.commit or 'unknown'}",
+        f"- {result.provenance}",
     ]
