@@ -28,7 +28,7 @@ from worstclass.data.named.mnist import read_idx
 from worstclass.data.named.tiny_imagenet import read_class_names
 from worstclass.data.named.tiny_imagenet import read_part as read_tiny_imagenet
 from worstclass.data.pickled import read_pickle
-from worstclass.data.pictures import Picture
+from worstclass.data.pictures import decode_picture
 from worstclass.data.trees import FileTree, unpacked
 from worstclass.exceptions import DatasetError
 
@@ -368,10 +368,6 @@ def test_single_values_and_what_is_no_array_are_refused(tmp_path):
 
 
 # --- pictures
-
-
-def decode_picture(content, where, **options):
-    return Picture.of(where, lambda: content).pixels(**options)
 
 
 GREY, COLOUR = np.full((2, 3), 90, np.uint8), np.full((2, 3, 3), (10, 20, 30), np.uint8)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from worstclass.data.arrays import is_npy_folder, read_arrays
 from worstclass.data.splits import ALL, PARTS, Part, Splits, make_splits
 from worstclass.data.trees import is_archive
 from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, WorstClassError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TABLE_SUFFIXES = (".csv", *PARQUET_SUFFIXES)
 ARRAY_SUFFIX = ".npz"
+TABLE, ARRAYS, IMAGES = "table", "arrays", "images"
 
 #: rows from which on a column that differs in every row is taken for one of ids
 LEAST_IDS = 20
@@ -76,34 +78,41 @@ def read_source(
     >>> splits.train.X.shape, splits.test.X.shape
     ((8, 3, 28, 28), (2, 3, 28, 28))
     """
-    from worstclass.data.arrays import is_npy_folder, read_arrays
-
     path = Path(path)
-    is_table = path.suffix.lower() in TABLE_SUFFIXES
-    is_arrays = is_npy_folder(path) if path.is_dir() else path.suffix.lower() == ARRAY_SUFFIX
-    if is_table != (target is not None):
+    kind = kind_of(path)
+    if (kind == TABLE) != (target is not None):
         wanted, unwanted = "the column of the labels when the data is a table", "left out unless the data is a table"
-        raise ParameterError("target", "read_source", allowed=wanted if is_table else unwanted, got=target)
-    if (is_table or is_arrays) and image_size is not None:
+        raise ParameterError("target", "read_source", allowed=wanted if kind == TABLE else unwanted, got=target)
+    if kind != IMAGES and image_size is not None:
         allowed = "left out unless the data is a folder of pictures"
         raise ParameterError("image_size", "read_source", allowed=allowed, got=image_size)
     if target is not None:
         return Source({ALL: read_table(path, target, ignore)})
-    if not path.exists():
-        raise DatasetError(f"There is no file or folder {path}.")
-    if is_arrays:
+    if kind == ARRAYS:
         return Source(read_arrays(path))
-    if not path.is_dir() and not is_archive(path.name):
-        raise DatasetError(
-            f"{path} is of no kind that is read: an image folder or an archive of one, a folder with X.npy and y.npy, "
-            f"or a file {', '.join((ARRAY_SUFFIX, *TABLE_SUFFIXES))}."
-        )
     from worstclass.data.pictures import read_image_folder
 
     return Source(read_image_folder(path, image_size=image_size, skip_corrupt=skip_corrupt))
 
 
-def read_table(path: str | Path, target: str, ignore: Sequence[str] = ()) -> Part:
+def kind_of(path: Path) -> str:
+    """Tell what lies at a path: ``"table"``, ``"arrays"`` or ``"images"``; refuse anything else."""
+    suffix = path.suffix.lower()
+    if not path.exists():
+        raise DatasetError(f"There is no file or folder {path}.")
+    if suffix in TABLE_SUFFIXES:
+        return TABLE
+    if is_npy_folder(path) if path.is_dir() else suffix == ARRAY_SUFFIX:
+        return ARRAYS
+    if path.is_dir() or is_archive(path.name):
+        return IMAGES
+    raise DatasetError(
+        f"{path} cannot be read: give a CSV, Parquet or npz file, a folder with X.npy, or a folder of images or an "
+        "archive of one."
+    )
+
+
+def read_table(path: Path, target: str, ignore: Sequence[str] = ()) -> Part:
     """Read a CSV or Parquet file; columns that are not numbers become categories.
 
     Labels of a CSV file are numbers if all of them are, and text otherwise. If one has leading zeros (01), all stay
@@ -121,9 +130,6 @@ def read_table(path: str | Path, target: str, ignore: Sequence[str] = ()) -> Par
     """
     import pandas as pd
 
-    path = Path(path)
-    if not path.is_file():
-        raise DatasetError(f"There is no file {path}. Pass the path of a CSV file, or a data set's name.")
     table = _read(path, target)
     if table.empty:
         raise DatasetError(f"{path} has no rows.")

@@ -6,12 +6,10 @@ Classes are numbered in the alphabetical order of their WordNet ids, as readers 
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from worstclass.data.facts import Download, NamedDataset
-from worstclass.data.pictures import Picture
+from worstclass.data.pictures import decode_picture
 from worstclass.data.splits import Part
 from worstclass.data.trees import FileTree
 from worstclass.exceptions import DatasetError
@@ -25,7 +23,7 @@ def read_part(tree: FileTree, part: str) -> Part:
     listed = _training_pictures(tree, number) if part == "train" else _validation_pictures(tree, number)
     images = np.empty((len(listed), *IMAGE_SHAPE), np.uint8)
     for row, (name, _) in enumerate(listed):
-        pixels = Picture.of(tree.where(name), partial(tree.read, name)).pixels(channels=3)
+        pixels = decode_picture(tree.read(name), tree.where(name), channels=3)
         if pixels.shape != IMAGE_SHAPE:
             raise DatasetError(f"{tree.where(name)} has the shape {pixels.shape}, not {IMAGE_SHAPE}.")
         images[row] = pixels
