@@ -16,8 +16,7 @@ from PIL import Image
 from worstclass.cli.console import OptionError
 from worstclass.cli.data import Data, find_named
 from worstclass.cli.options import DataOptions, SplitOptions
-from worstclass.data.hugging_face import from_hugging_face
-from worstclass.data.sources import read_source
+from worstclass.data.sources import from_hugging_face, read_source
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import DataError, DatasetError, ParameterError, UnknownNameError, WorstClassWarning
 

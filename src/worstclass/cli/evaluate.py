@@ -15,7 +15,7 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
     """
     from worstclass.cli.data import Data
     from worstclass.cli.model import floors_of, open_model
-    from worstclass.data.seen_rows import n_seen
+    from worstclass.data.seen_rows import row_overlap
     from worstclass.metrics import class_report
 
     asked = open_model(model, data.network)
@@ -25,7 +25,7 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
         report = asked.risk_report(X, y)
     else:
         report = class_report(y, asked.predict(X), asked.classes_, theta=floors_of(asked))
-    seen = n_seen(X, getattr(asked, "seen_rows_", None))
+    seen = row_overlap(X, getattr(asked, "seen_rows_", None)).n_reused
     if data.json:
         say_json({**report.to_dict(), "rows": len(y), "available": rows.available, "seen_rows": seen})
     else:

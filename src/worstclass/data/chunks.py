@@ -16,7 +16,7 @@ import pandas as pd
 
 from worstclass._typing import BoolArray, IntArray
 from worstclass.data.arrays import ROWS, Arrays, channels_first, require_numbers, role_of
-from worstclass.data.pictures import Images, decode_picture, is_picture
+from worstclass.data.pictures import decode_picture, is_picture
 from worstclass.data.sources import ARRAYS, MISSING, TABLE, kind_of, refuse_other_separators, table_errors
 from worstclass.data.trees import FileTree
 from worstclass.exceptions import DataError, DatasetError, UnknownNameError
@@ -302,28 +302,24 @@ def _image_blocks(
     if not names:
         raise DatasetError(f"{path} has no images.")
     size = None if image_size is None else (image_size, image_size)
+    channels, height, width = rows.image_shape
     step = _rows_of_chunk(rows.image_shape, chunk_rows)
     for start in range(0, len(names), step):
         images, bad = [], {}
         block = names[start : start + step]
         for place, name in enumerate(block):
             try:
-                images.append(_image(tree, name, rows.image_shape, size))
+                image = decode_picture(tree.read(name), name, channels=channels, size=size)
+                if image.shape != rows.image_shape:
+                    found = (
+                        f"{image.shape[1]} x {image.shape[2]} (height x width), and the model takes {height} x {width}"
+                    )
+                    raise DatasetError(f"{name} is {found}; resize images with --image-size {height}")
+                images.append(image)
             except DatasetError as error:
                 bad[place] = str(error).rstrip(".")
         X = np.array(images, dtype=np.uint8).reshape(-1, *rows.image_shape)
         yield X, pd.DataFrame({FILE: block}, dtype=object), bad, (start + len(block)) / len(names)
-
-
-def _image(tree: FileTree, name: str, shape: tuple[int, int, int], size: tuple[int, int] | None) -> Images:
-    channels, height, width = shape
-    image = decode_picture(tree.read(name), name, channels=channels, size=size)
-    if image.shape != shape:
-        raise DatasetError(
-            f"{name} is {image.shape[1]} x {image.shape[2]} (height x width), and the model takes {height} x {width}; "
-            f"resize images with --image-size {height}"
-        )
-    return image
 
 
 def _rows_of_chunk(shape: Sequence[int], chunk_rows: int | None) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from worstclass._typing import IntArray
+from worstclass.data.arrays import label_array
 from worstclass.data.splits import ALL, RHO, TABLE_SHARE, VALIDATION_SHARE, Part, Splits, long_tail_counts, share_of
 from worstclass.data.trees import FileTree, is_archive
 from worstclass.exceptions import DatasetError
@@ -45,7 +46,6 @@ class NamedDataset:
     class_names : names of the classes, by label; empty where ``read_class_names`` reads them from the files.
     balanced : every class has the same number of rows in each official part.
     long_tail : the official parts are thinned to a long tail when they are loaded.
-    image_shape : channels, height, width; None for a table.
     files : what must be there, by its official name below the set's folder, without ``.gz``; a name that ends in a
         slash is a folder. Of each the checksum (MD5) of its uncompressed content, None if unknown. No files for sets
         that are drawn or come with scikit-learn.
@@ -67,7 +67,6 @@ class NamedDataset:
     class_names: tuple[str, ...] = ()
     balanced: bool = False
     long_tail: bool = False
-    image_shape: tuple[int, int, int] | None = None
     files: Mapping[str, str | None] = field(default_factory=dict)
     downloads: tuple[Download, ...] = ()
     folder: str = ""
@@ -107,13 +106,9 @@ class NamedDataset:
 
 def as_labels(values: npt.ArrayLike, n_classes: int, *, n_images: int, where: str, first: int = 0) -> IntArray:
     """Check labels that a file counts from ``first``, and return them counted from 0."""
-    labels = np.asarray(values)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise DatasetError(
-            f"{where}: the labels must be one whole number per row. Got shape {labels.shape}, type {labels.dtype}."
-        )
+    labels = label_array(np.asarray(values), where)
+    if labels.dtype.kind not in "iu":
+        raise DatasetError(f"{where} must be one whole number per row. Got type {labels.dtype}.")
     if len(labels) != n_images:
         raise DatasetError(f"{where}: there are {n_images:,} images and {len(labels):,} labels.")
     shifted = labels.astype(np.int64) - first
@@ -134,53 +129,39 @@ def data_root(root: str | Path | None = None) -> Path:
 
 def locate(dataset: NamedDataset, root: str | Path | None = None) -> FileTree | None:
     """Return the files of a set, in a folder or in the publisher's archive; None where they are not all there."""
-    for folder in _folders(dataset, data_root(root)):
-        if folder.is_dir() and not _missing(dataset, folder):
-            return FileTree(folder)
-        for name in _archives(dataset):
-            if (folder / name).is_file():
-                return FileTree(folder / name)
-    return None
+    try:
+        return find(dataset, root)
+    except DatasetError:
+        return None
 
 
 def find(dataset: NamedDataset, root: str | Path | None = None) -> FileTree | None:
     """Return the files of a set, None if it needs none; an error says what is missing and where to get it."""
     if dataset.built_in:
         return None
-    found = locate(dataset, root)
-    if found is None:
-        raise DatasetError(_missing_message(dataset, data_root(root)))
-    return found
-
-
-def _folders(dataset: NamedDataset, root: Path) -> list[Path]:
-    """Return the folders in which the files of a set may lie, in the order in which they are searched."""
-    return [base / layout for base in (root / dataset.folder, root) for layout in ("", *dataset.layouts)]
-
-
-def _archives(dataset: NamedDataset) -> list[str]:
-    return [download.name for download in dataset.downloads if is_archive(download.name)]
-
-
-def _missing(dataset: NamedDataset, folder: Path) -> list[str]:
-    """Return the names of the files that a folder lacks."""
-    tree = FileTree(folder)
-    return [name for name in dataset.files if not (folder / name).is_dir() and tree.present(name) is None]
-
-
-def _missing_message(dataset: NamedDataset, root: Path) -> str:
-    """Say what is missing, where it was searched for, and how to get it."""
-    folders = _folders(dataset, root)
-    lacking = {folder: _missing(dataset, folder) for folder in folders if folder.is_dir()}
-    either = " or ".join([", ".join(dataset.files), *_archives(dataset)])
+    base = data_root(root)
+    folders = [above / layout for above in (base / dataset.folder, base) for layout in ("", *dataset.layouts)]
+    archives = [file.name for file in dataset.downloads if is_archive(file.name)]
+    either = " or ".join([", ".join(dataset.files), *archives])
     what = f"{either} was looked for in {', '.join(str(folder) for folder in folders)}."
-    for folder, missing in lacking.items():
+    for folder in folders:
+        missing = [name for name in dataset.files if not _is_there(folder, name)]
+        if not missing:
+            return FileTree(folder)
+        for name in archives:
+            if (folder / name).is_file():
+                return FileTree(folder / name)
         if len(missing) < len(dataset.files):
             what = f"{folder} has not all of its files: {', '.join(missing)} is missing."
-    return (
+    raise DatasetError(
         f"The files of the data set {dataset.name!r} are not there. {what} Get it from "
         f"{dataset.downloads[0].addresses[0]} with "
         f"`{f'worstclass datasets get {dataset.name} {dataset.variant}'.strip()}`, or put it into "
-        f"{root / dataset.folder}; another folder of data sets is named by root=... or by the environment variable "
+        f"{base / dataset.folder}; another folder of data sets is named by root=... or by the environment variable "
         f"{ROOT_VARIABLE}."
     )
+
+
+def _is_there(folder: Path, name: str) -> bool:
+    path = folder / name
+    return path.is_dir() if name.endswith("/") else path.is_file() or path.with_name(f"{path.name}.gz").is_file()

@@ -151,8 +151,12 @@ def read_image_folder(path: Path, *, image_size: Size = None, skip_corrupt: bool
         raise DatasetError(f"{path} has no pictures. There must be a folder for each class, with pictures in it.")
     tops = {name.split("/")[0].lower() for name in names if "/" in name}
     has_splits = tops <= set(SPLIT_NAMES) and "train" in {SPLIT_NAMES[top] for top in tops}
-    placed = np.array([_placed(tree, name, has_splits) for name in names], dtype=object)
     _refuse_empty_folders(tree, names, has_splits)
+    folders = [name.split("/")[:-1] for name in names]
+    if stray := [name for name, above in zip(names, folders, strict=True) if len(above) < 1 + has_splits]:
+        raise DatasetError(f"{tree.where(stray[0])} lies in no folder that would name its class.")
+    in_split = [SPLIT_NAMES[above[0].lower()] if has_splits else ALL for above in folders]
+    placed = np.array([in_split, [above[has_splits] for above in folders]], dtype=object).T
     where = [tree.where(name) for name in names]
     images, kept = stack(where, lambda i: tree.read(names[i]), image_size=image_size, skip_corrupt=skip_corrupt)
     splits, labels = placed[kept].T
@@ -162,14 +166,6 @@ def read_image_folder(path: Path, *, image_size: Size = None, skip_corrupt: bool
     if missing:
         raise DatasetError(f"{path}: there is no picture to train on of the class(es) {missing}.")
     return parts
-
-
-def _placed(tree: FileTree, name: str, has_splits: bool) -> tuple[str, str]:
-    """Return split and class of a picture."""
-    folders = name.split("/")[:-1]
-    if len(folders) < 1 + has_splits:
-        raise DatasetError(f"{tree.where(name)} lies in no folder that would name its class.")
-    return (SPLIT_NAMES[folders[0].lower()], folders[1]) if has_splits else (ALL, folders[0])
 
 
 def _refuse_empty_folders(tree: FileTree, names: Sequence[str], has_splits: bool) -> None:

@@ -47,8 +47,8 @@ def named_dataset(name: str, **variant: Any) -> NamedDataset:
     --------
     >>> named_dataset("emnist").n_classes, named_dataset("emnist", split="letters").n_classes
     (62, 26)
-    >>> named_dataset("tissuemnist", size=64).files[0].name
-    'tissuemnist_64.npz'
+    >>> list(named_dataset("tissuemnist", size=64).files)
+    ['tissuemnist_64.npz']
     """
     check_choice(name, "name", "load_dataset", DATASETS)
     dataset = DATASETS[name]
@@ -82,10 +82,9 @@ def load_dataset(name: str, root: str | Path | None = None, seed: int = 0, **opt
     >>> len(iris.train), len(iris.val), len(iris.cal), len(iris.test), iris.class_names[0]
     (81, 30, 9, 30, 'setosa')
     """
-    dataset = named_dataset(name)
-    variants = _variants(dataset)
-    require_known_options(options, [*_options(dataset), *variants], owner=f"The data set {name!r}")
+    variants = _variants(named_dataset(name))
     dataset = named_dataset(name, **{option: options.pop(option) for option in variants if option in options})
+    require_known_options(options, [*_options(dataset), *variants], owner=f"The data set {name!r}")
     return _load_parts(dataset, root, seed, **options) if dataset.draw is None else dataset.draw(seed, **options)
 
 

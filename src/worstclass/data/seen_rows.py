@@ -127,6 +127,11 @@ class RowOverlap:
     verdict: str = UNKNOWN
     allowed: bool = False
 
+    @property
+    def n_reused(self) -> int:
+        """The rows that equal a seen row, if chance cannot explain so many; otherwise 0."""
+        return self.n_equal or 0 if self.verdict == REUSED else 0
+
     def __str__(self) -> str:
         copies = f" {self.n_repeated} rows are copies of others among these rows." if self.n_repeated else ""
         if self.n_equal is None or self.n_expected is None:
@@ -163,44 +168,41 @@ def check_unseen(
         ...
     worstclass.exceptions.DataError: certify needs rows that the model has not seen. Of the 20 rows, 20 equal rows...
     """
-    hashes = row_hashes(X, read_items=seen is not None)
-    if hashes is None:
-        return RowOverlap(count_rows(X))
-    unknown = RowOverlap(len(hashes), n_repeated=len(hashes) - len(np.unique(hashes)))
-    if seen is None:
-        return unknown
-    n_equal, n_expected, verdict = judge_equal_rows(hashes, seen.rows_of(roles))
-    found = replace(unknown, n_equal=n_equal, n_expected=n_expected, verdict=verdict)
-    if verdict == REUSED or (verdict == UNDECIDED and not allow_equal_rows):
+    found = row_overlap(X, seen, roles)
+    if found.verdict == REUSED or (found.verdict == UNDECIDED and not allow_equal_rows):
         advice = (
             "Pass rows that were used for nothing else. To count errors on any rows, use evaluate."
-            if verdict == REUSED
+            if found.verdict == REUSED
             else "Whether these rows were used before cannot be decided. If you know that they were not, pass "
             "allow_equal_rows=True (--allow-equal-rows); the result records it."
         )
         raise DataError(
-            f"{owner} needs rows that the model has not seen. Of the {len(hashes)} rows, {n_equal} equal rows that "
-            f"trained the model or chose something for it; about {n_expected:.0f} would by chance. {advice}"
+            f"{owner} needs rows that the model has not seen. Of the {found.n_rows} rows, {found.n_equal} equal rows "
+            f"that trained the model or chose something for it; about {found.n_expected:.0f} would by chance. {advice}"
         )
-    if verdict == UNDECIDED:
+    if found.verdict == UNDECIDED:
         return replace(found, allowed=True)
-    return found if seen.complete else unknown
+    is_known = seen is not None and seen.complete
+    return found if is_known else RowOverlap(found.n_rows, n_repeated=found.n_repeated)
 
 
-def n_seen(X: Any, seen: SeenRows | None) -> int:
-    """Return how many rows equal rows that a model has seen, if that is more than chance can explain; otherwise 0.
+def row_overlap(X: Any, seen: SeenRows | None, roles: Iterable[str] = ROLES) -> RowOverlap:
+    """Compare rows with those that a model has seen in some roles; nothing is refused.
 
     Examples
     --------
     >>> rows = np.arange(40.0).reshape(20, 2)
-    >>> n_seen(rows, SeenRows.of(rows[:15])), n_seen(rows[15:], SeenRows.of(rows[:15]))
-    (15, 0)
+    >>> [row_overlap(new, SeenRows.of(rows[:15])).n_reused for new in (rows, rows[15:])]
+    [15, 0]
     """
-    hashes = None if seen is None else row_hashes(X)
-    if hashes is None or seen is None:
-        return 0
-    n_equal, _, verdict = judge_equal_rows(hashes, seen.rows_of(ROLES))
-    return n_equal if verdict == REUSED else 0
+    hashes = row_hashes(X, read_items=seen is not None)
+    if hashes is None:
+        return RowOverlap(count_rows(X))
+    n_rows, n_repeated = len(hashes), len(hashes) - len(np.unique(hashes))
+    if seen is None:
+        return RowOverlap(n_rows, n_repeated=n_repeated)
+    n_equal, n_expected, verdict = judge_equal_rows(hashes, seen.rows_of(roles))
+    return RowOverlap(n_rows, n_equal, n_expected, n_repeated, verdict)
 
 
 def _joined(*parts: Hashes | None) -> Hashes | None:

@@ -86,7 +86,6 @@ def _sheet(name: str, summary: str, booster: dict[str, float] | None = None) -> 
         class_names=classes,
         balanced=True,
         long_tail=name.startswith("imbalanced"),
-        image_shape=IMAGE_SHAPE,
         files=files,
         downloads=(Download(archive, (f"https://www.cs.toronto.edu/~kriz/{archive}",), md5),),
         folder=folder,

@@ -141,7 +141,6 @@ def sheet(name: str, size: int = 28) -> NamedDataset:
     classes = tuple(facts.classes.split("; "))
     file = f"{name}.npz" if size == 28 else f"{name}_{size}.npz"
     md5 = facts.md5.split()[SIZES.index(size)]
-    shape = (facts.channels, size, size)
     settings: dict[str, dict[str, Any]] = {"learner": {"module": "resnet18", "batch_size": 512}}
     if name == "tissuemnist":  # the paper's values, and its network: a ResNet-18 of three narrow stages
         learner = {"module": "resnet18-small", "batch_size": 512}
@@ -151,10 +150,9 @@ def sheet(name: str, size: int = 28) -> NamedDataset:
         f"{facts.summary}, {size} x {size} {'colour' if facts.channels == 3 else 'grey'}",
         len(classes),
         dict(zip(("train", "val", "test"), facts.rows, strict=True)),
-        functools.partial(_read, file, shape, len(classes)),
+        functools.partial(_read, file, (facts.channels, size, size), len(classes)),
         settings=settings,
         class_names=classes,
-        image_shape=shape,
         files={file: md5},
         downloads=(Download(file, (_ADDRESS.format(name=file),), md5),),
         folder=name,

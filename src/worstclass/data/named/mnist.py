@@ -128,7 +128,6 @@ def _sheet(name: str, summary: str, class_names: tuple[str, ...], counts: dict[s
         counts,
         settings=settings,
         class_names=class_names,
-        image_shape=(1, 28, 28),
         folder=name,
         **facts,
     )

@@ -82,7 +82,6 @@ SHEETS = (
         read_part,
         settings={"booster": {"theta": 0.5, "gamma": 0.2995}, "learner": {"module": "resnet18", "batch_size": 128}},
         balanced=True,
-        image_shape=IMAGE_SHAPE,
         files=dict.fromkeys(("wnids.txt", "words.txt", "train/", "val/images/", "val/val_annotations.txt")),
         downloads=(
             Download(
