@@ -65,7 +65,7 @@ def check(name: Name, root: Root = None, size: Size = None, split: Split = None)
 
     result = check_dataset(name, root, **_variant(size, split))
     dataset = result.dataset
-    facts = {"licence": dataset.licence, "cite": dataset.citation, "home": dataset.homepage}
+    facts = {"licence": dataset.licence, "cite": dataset.citation}
     lines = [f"{dataset.name}: {dataset.summary}", *(f"{title}: {text}" for title, text in facts.items() if text)]
     say("\n".join([*lines, *(f"{path}: {verdict}" for path, verdict in result.files.items())]))
     _show_counts(result)

@@ -54,7 +54,7 @@ class NamedDataset:
     layouts : folders below that, or below the root, in which archives or other libraries put the files.
     variant : the options that tell this sheet from others of the same set, as ``"--size 64"``; empty for the default.
     vary : function from options such as ``size`` or ``split`` to the fact sheet of that variant.
-    licence, citation, homepage : as the publisher says.
+    licence, citation : as the publisher says.
     """
 
     name: str
@@ -76,7 +76,6 @@ class NamedDataset:
     vary: Callable[..., NamedDataset] | None = None
     licence: str = ""
     citation: str = ""
-    homepage: str = ""
 
     @property
     def built_in(self) -> bool:

@@ -31,7 +31,6 @@ def _sheet(name: str, summary: str, class_names: tuple[str, ...], n_rows: int, *
         functools.partial(_read, name),
         class_names=class_names,
         licence="CC BY 4.0 (UCI Machine Learning Repository)",
-        homepage="https://scikit-learn.org/stable/datasets/toy_dataset.html",
         **facts,
     )
 

@@ -92,7 +92,6 @@ def _sheet(name: str, summary: str, booster: dict[str, float] | None = None) -> 
         layouts=("cifar-10-batches-py" if is_ten else "cifar-100-python",),
         licence="not stated by the publisher",
         citation="Krizhevsky: Learning multiple layers of features from tiny images. 2009.",
-        homepage="https://www.cs.toronto.edu/~kriz/cifar.html",
     )
 
 

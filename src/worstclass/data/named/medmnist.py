@@ -162,7 +162,6 @@ def sheet(name: str, size: int = 28) -> NamedDataset:
         licence=facts.licence,
         citation="Yang, Shi, Wei, Liu, Zhao, Ke, Pfister, Ni: MedMNIST v2 - a large-scale lightweight benchmark for 2D "
         "and 3D biomedical image classification. Scientific Data, 2023.",
-        homepage="https://medmnist.com/",
     )
 
 

@@ -178,7 +178,6 @@ def emnist(split: str = "byclass") -> NamedDataset:
         licence="not stated; made from NIST Special Database 19",
         citation="Cohen, Afshar, Tapson, van Schaik: EMNIST: an extension of MNIST to handwritten letters. 2017. "
         "arXiv:1702.05373",
-        homepage="https://www.nist.gov/itl/products-and-services/emnist-dataset",
     )
 
 
@@ -190,7 +189,6 @@ SHEETS = (
         layouts=("MNIST/raw", "raw"),
         licence="CC BY-SA 3.0",
         citation="LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition. 1998.",
-        homepage="http://yann.lecun.com/exdb/mnist/",
     ),
     _mnist(
         "fashion-mnist",
@@ -201,7 +199,6 @@ SHEETS = (
         licence="MIT",
         citation="Xiao, Rasul, Vollgraf: Fashion-MNIST: a novel image dataset for benchmarking machine learning "
         "algorithms. 2017. arXiv:1708.07747",
-        homepage="https://github.com/zalandoresearch/fashion-mnist",
     ),
     emnist(),
 )

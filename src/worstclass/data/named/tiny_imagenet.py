@@ -95,6 +95,5 @@ SHEETS = (
         read_class_names=read_class_names,
         licence="terms of ImageNet: non-commercial research and education",
         citation="Le, Yang: Tiny ImageNet visual recognition challenge. 2015.",
-        homepage="http://cs231n.stanford.edu/",
     ),
 )
