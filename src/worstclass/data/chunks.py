@@ -302,19 +302,17 @@ def _image_blocks(
     if not names:
         raise DatasetError(f"{path} has no images.")
     size = None if image_size is None else (image_size, image_size)
-    channels, height, width = rows.image_shape
     step = _rows_of_chunk(rows.image_shape, chunk_rows)
     for start in range(0, len(names), step):
         images, bad = [], {}
         block = names[start : start + step]
         for place, name in enumerate(block):
             try:
-                image = decode_picture(tree.read(name), name, channels=channels, size=size)
+                image = decode_picture(tree.read(name), name, channels=rows.image_shape[0], size=size)
                 if image.shape != rows.image_shape:
-                    found = (
-                        f"{image.shape[1]} x {image.shape[2]} (height x width), and the model takes {height} x {width}"
-                    )
-                    raise DatasetError(f"{name} is {found}; resize images with --image-size {height}")
+                    found, wanted = "{1} x {2}".format(*image.shape), "{1} x {2}".format(*rows.image_shape)
+                    text = f"{name} is {found} (height x width), and the model takes {wanted}"
+                    raise DatasetError(f"{text}; resize images with --image-size {rows.image_shape[1]}")
                 images.append(image)
             except DatasetError as error:
                 bad[place] = str(error).rstrip(".")

@@ -163,7 +163,7 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
     failures = []
     for address in addresses:
         try:
-            _fetch_part(file, address, part, progress or (lambda name, done, total: None))
+            _receive(file, address, part, progress or (lambda name, done, total: None))
         except _FAILURES as error:
             failures.append(f"{address}: {error}")
             continue
@@ -176,32 +176,29 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
     )
 
 
-def _fetch_part(file: Download, address: str, part: Path, progress: Progress) -> None:
+def _receive(file: Download, address: str, part: Path, progress: Progress) -> None:
+    """Receive what the part of an earlier try lacks, or the whole file; remove it if its checksum is wrong."""
     start = part.stat().st_size if part.is_file() else 0
+    headers = {"User-Agent": f"worstclass/{__version__}", "Range": f"bytes={start}-"}
     try:
-        _receive(file.name, address, part, start, progress)
+        response = urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=TIMEOUT_SECONDS)
     except urllib.error.HTTPError as error:
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not start:
             raise
-        _receive(file.name, address, part, 0, progress)
-    if file_md5(part) != file.md5:
-        part.unlink()
-        raise urllib.error.URLError("the download has another checksum than the official file, and was removed")
-
-
-def _receive(name: str, address: str, part: Path, start: int, progress: Progress) -> None:
-    request = urllib.request.Request(address, headers={"User-Agent": f"worstclass/{__version__}"})
-    if start:
-        request.add_header("Range", f"bytes={start}-")
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        part.unlink()  # nothing follows: it is complete, or longer than the file
+        return _receive(file, address, part, progress)
+    with response:
         done = start if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0  # else the whole file comes
         length = response.headers.get("Content-Length") or ""
         total = done + int(length) if length.isdecimal() else None
         with part.open("ab" if done else "wb") as stream:
-            progress(name, done, total)
+            progress(file.name, done, total)
             while piece := response.read(CHUNK_BYTES):
                 stream.write(piece)
                 done += len(piece)
-                progress(name, done, total)
+                progress(file.name, done, total)
     if total is not None and done != total:
         raise urllib.error.URLError(f"the connection ended after {done:,} of {total:,} bytes")
+    if file_md5(part) != file.md5:
+        part.unlink()
+        raise urllib.error.URLError("the download has another checksum than the official file, and was removed")

@@ -151,10 +151,14 @@ def read_image_folder(path: Path, *, image_size: Size = None, skip_corrupt: bool
         raise DatasetError(f"{path} has no pictures. There must be a folder for each class, with pictures in it.")
     tops = {name.split("/")[0].lower() for name in names if "/" in name}
     has_splits = tops <= set(SPLIT_NAMES) and "train" in {SPLIT_NAMES[top] for top in tops}
-    _refuse_empty_folders(tree, names, has_splits)
-    folders = [name.split("/")[:-1] for name in names]
+    folders = [tuple(name.split("/")[:-1]) for name in names]
     if stray := [name for name, above in zip(names, folders, strict=True) if len(above) < 1 + has_splits]:
         raise DatasetError(f"{tree.where(stray[0])} lies in no folder that would name its class.")
+    filled = {above[: 1 + has_splits] for above in folders}
+    for folder in sorted(path.glob("*/*/" if has_splits else "*/")) if tree.is_folder else []:
+        place = folder.relative_to(path).parts
+        if place not in filled and not any(name.startswith(".") for name in place):
+            raise DatasetError(f"{folder} has no pictures. Remove the folder if it stands for no class.")
     in_split = [SPLIT_NAMES[above[0].lower()] if has_splits else ALL for above in folders]
     placed = np.array([in_split, [above[has_splits] for above in folders]], dtype=object).T
     where = [tree.where(name) for name in names]
@@ -166,13 +170,3 @@ def read_image_folder(path: Path, *, image_size: Size = None, skip_corrupt: bool
     if missing:
         raise DatasetError(f"{path}: there is no picture to train on of the class(es) {missing}.")
     return parts
-
-
-def _refuse_empty_folders(tree: FileTree, names: Sequence[str], has_splits: bool) -> None:
-    """Refuse a class folder without pictures: it may be a class whose pictures were forgotten."""
-    for folder in sorted(tree.path.glob("*/*/" if has_splits else "*/")) if tree.is_folder else []:
-        name = folder.relative_to(tree.path).as_posix()
-        if not any(part.startswith(".") for part in name.split("/")) and not any(
-            picture.startswith(f"{name}/") for picture in names
-        ):
-            raise DatasetError(f"{folder} has no pictures. Remove the folder if it stands for no class.")

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._checks import check_delta, suggests_options
 from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.certificates.certificate import PROVEN
+from worstclass.data.fingerprints import row_hashes
 from worstclass.data.labels import Labels, known_labels
 from worstclass.data.map_style import is_map_dataset
-from worstclass.data.seen_rows import ROLES, check_unseen, row_hashes
+from worstclass.data.seen_rows import ROLES, check_unseen
 from worstclass.data.splits import columns_in_order, take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning, UnmetBoundWarning
 from worstclass.wrappers.abstention_rules import (
