@@ -26,8 +26,8 @@ from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.certificates import training_certificate
 from worstclass.certificates.binomial import p_value, upper_limit
 from worstclass.certificates.held_out import hochberg
-from worstclass.data.equal_rows import judge_equal_rows
-from worstclass.data.seen_rows import row_hashes
+from worstclass.data.fingerprints import row_hashes
+from worstclass.data.seen_rows import compare_hashes
 from worstclass.experiments.run import Provenance
 
 DELTA = 0.05
@@ -159,7 +159,7 @@ class Table:
             seen = rng.choice(values, self.n_seen, p=chances)
             reused = rng.choice(seen, round(share * self.n_new), replace=False)
             fresh = rng.choice(values, self.n_new - len(reused), p=chances)
-            counts[judge_equal_rows(np.concatenate([reused, fresh]), seen)[2]] += 1
+            counts[compare_hashes(np.concatenate([reused, fresh]), seen).verdict] += 1
         return {verdict: count / repetitions for verdict, count in counts.items()}
 
 

@@ -221,7 +221,10 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         ([*TREES, "--theta", "setos=0.9", "--out", "m"], "Did you mean 'setosa'"),
         ([*TREES, "--theta", "0.8", "--gamma", "0.9", "--out", "m"], "Attainable"),
         (["fit", "iris.csv", "--target", "species", "--theta", "0.8", "--test-share", "1", "--out", "m"], "share"),
-        (["fit", "missing.csv", "--target", "species", "--theta", "0.8", "--out", "m"], "no file missing.csv"),
+        (
+            ["fit", "missing.csv", "--target", "species", "--theta", "0.8", "--out", "m"],
+            "no file or folder missing.csv",
+        ),
         (["fit", "artifical-balanced", "--out", "m"], "Did you mean 'artificial-balanced'"),
         (["fit", "artificial-balanced", "--network", "mpl", "--out", "m"], "Did you mean 'mlp'"),
         (["fit", "artificial-balanced", "--method", "ours", "--network", "mpl", "--out", "m"], "Did you mean 'mlp'"),

@@ -22,13 +22,14 @@ from PIL import Image
 from worstclass.data import pickled
 from worstclass.data.arrays import Arrays
 from worstclass.data.facts import as_labels
-from worstclass.data.named.cifar import read_batch, read_batches
+from worstclass.data.named.cifar import SHEETS as CIFAR
+from worstclass.data.named.cifar import read_batch
 from worstclass.data.named.mnist import read_idx
 from worstclass.data.named.tiny_imagenet import read_class_names
 from worstclass.data.named.tiny_imagenet import read_part as read_tiny_imagenet
 from worstclass.data.pickled import read_pickle
-from worstclass.data.pictures import Picture
-from worstclass.data.trees import FileTree
+from worstclass.data.pictures import decode_picture
+from worstclass.data.trees import FileTree, unpacked
 from worstclass.exceptions import DatasetError
 
 # --- idx
@@ -37,8 +38,8 @@ from worstclass.exceptions import DatasetError
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
 def test_idx_images_and_labels_are_read_back(pack):
     images, labels = distinct_images(5, 4, 3), np.array([3, 0, 255], np.uint8)
-    assert np.array_equal(read_idx(pack(idx_bytes(images)), 3, "images"), images)
-    assert read_idx(pack(idx_bytes(labels)), 1, "labels").tolist() == [3, 0, 255]
+    assert np.array_equal(read_idx(unpacked(pack(idx_bytes(images)), "f"), 3, "images"), images)
+    assert read_idx(unpacked(pack(idx_bytes(labels)), "f"), 1, "labels").tolist() == [3, 0, 255]
 
 
 def test_idx_cut_short_is_refused_at_every_length():
@@ -52,7 +53,7 @@ def test_gz_cut_short_or_damaged_is_refused_with_its_name():
     packed = gzip.compress(idx_bytes(distinct_images(20, 28, 28)))
     for broken in (packed[:-1], packed[: len(packed) // 2], packed[:30] + b"\0\0\0\0" + packed[34:]):
         with pytest.raises(DatasetError, match=r"images\.gz is damaged or cut short"):
-            read_idx(broken, 3, "images.gz")
+            unpacked(broken, "images.gz")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_labels_out_of_range_and_row_counts_that_differ_are_refused():
         as_labels(np.array([0, 1], np.uint8), 26, n_images=2, where="f", first=1)
     with pytest.raises(DatasetError, match="f: there are 3 images and 2 labels"):
         as_labels([0, 1], 10, n_images=3, where="f")
-    with pytest.raises(DatasetError, match="one whole number per row"):
+    with pytest.raises(DatasetError, match="one label per row"):
         as_labels([[0, 1], [1, 0]], 2, n_images=2, where="f")
     with pytest.raises(DatasetError, match="one whole number per row"):
         as_labels([0.5], 2, n_images=1, where="f")
@@ -214,7 +215,7 @@ HOSTILE = {
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_pickles_are_refused_and_nothing_runs(content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    before = dict(pickled._NAMES)
+    before = set(pickled._NAMES)
     with pytest.raises(DatasetError, match=r"^f (is refused: the pickle asks for|cannot be read as a pickle)"):
         read_pickle(content, "f")
     assert not list(tmp_path.iterdir())
@@ -270,18 +271,18 @@ def test_any_changed_byte_gives_data_or_a_dataset_error(position, value, protoco
 
 
 def test_batches_come_one_after_the_other(tmp_path):
-    first, second = cifar_batch(3, seed=0), cifar_batch(2, seed=1)
-    for name, batch in (("one", first), ("two", second)):
-        (tmp_path / name).write_bytes(pickle.dumps(batch))
-    part = read_batches(FileTree(tmp_path), ["one", "two"], labels="labels", n_classes=10)
+    batches = [cifar_batch(n, seed=n) for n in (3, 2, 4, 1, 5)]
+    for number, batch in enumerate(batches, start=1):
+        (tmp_path / f"data_batch_{number}").write_bytes(pickle.dumps(batch))
+    part = CIFAR[0].read_part(FileTree(tmp_path), "train")
     images = part.X
-    assert images.shape == (5, 3, 32, 32)
+    assert images.shape == (15, 3, 32, 32)
     assert images.dtype == np.uint8
-    assert part.y.tolist() == [0, 1, 2, 0, 1]
+    assert part.y.tolist() == [0, 1, 2, 0, 1, 0, 1, 2, 3, 0, 0, 1, 2, 3, 4]
     assert part.y.dtype == np.int64
     # red, green and blue planes follow each other; rows lie within a plane
-    assert images[3, 1, 2, 5] == second[b"data"][0, 1024 + 2 * 32 + 5]
-    assert np.array_equal(images[:3].reshape(3, -1), first[b"data"])
+    assert images[3, 1, 2, 5] == batches[1][b"data"][0, 1024 + 2 * 32 + 5]
+    assert np.array_equal(images.reshape(15, -1), np.concatenate([batch[b"data"] for batch in batches]))
 
 
 @pytest.mark.parametrize(
@@ -367,10 +368,6 @@ def test_single_values_and_what_is_no_array_are_refused(tmp_path):
 
 
 # --- pictures
-
-
-def decode_picture(content, where, **options):
-    return Picture.of(where, lambda: content).pixels(**options)
 
 
 GREY, COLOUR = np.full((2, 3), 90, np.uint8), np.full((2, 3, 3), (10, 20, 30), np.uint8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import hashlib
 import os
@@ -26,12 +25,12 @@ from official_files import (
     zip_of,
 )
 
-from worstclass.data.named import mnist
-from worstclass.data.named.medmnist import SHEETS as MEDMNIST
+from worstclass.data.named import medmnist, mnist
 from worstclass.data.registry import DATASETS, load_dataset, named_dataset
 from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, UnknownOptionError
 
 SIZES = {"train": 100, "test": 30}
+MEDMNIST = [sheet.name for sheet in medmnist.SHEETS]
 
 
 @pytest.fixture(autouse=True)
@@ -79,16 +78,17 @@ def test_fact_sheets_agree_with_themselves(name, variant):
     else:
         assert sum(sheet.rows.values()) == sum(sheet.counts.values())
         assert in_test == sheet.counts.get("test", in_test)
-    sums = [file.md5 for file in (*sheet.files, *sheet.downloads)] + [file.content_md5 for file in sheet.files]
+    sums = [*sheet.files.values(), *(file.md5 for file in sheet.downloads)]
     assert all(re.fullmatch("[0-9a-f]{32}", known) for known in sums if known is not None)
-    assert sheet.built_in == (sheet.read is None) == (not sheet.downloads)
+    assert sheet.built_in == (not sheet.downloads)
+    assert (sheet.read is None) == (sheet.draw is not None) == name.startswith("artificial")
     assert all(address.startswith("http") for file in sheet.downloads for address in file.addresses)
     assert sheet.citation
 
 
 def test_no_checksum_is_given_twice():
     sheets = [named_dataset(name, **variant) for name, variant in VARIANTS if not name.startswith("imbalanced")]
-    known = [file.md5 for sheet in sheets for file in sheet.files if file.md5]
+    known = [md5 for sheet in sheets for md5 in sheet.files.values() if md5]
     assert len(known) == len(set(known)) == 4 + 4 + 6 + 2 + 11 * 4
 
 
@@ -246,9 +246,9 @@ def test_imbalanced_sets_thin_training_and_test_and_never_share_a_row(root):
     assert counts["test"].tolist() == [20, 15, 11, 9, 7, 5, 4, 3, 2, 2]
     ids = row_ids(*(part.X for part in parts_of(splits).values()))
     assert len(ids) == len(set(ids))
-    whole = load_dataset("imbalanced-cifar10", root, thin_test=False, rho=100, profile="step")
+    whole = load_dataset("imbalanced-cifar10", root, thin_test=False, rho=100)
     assert np.bincount(whole.test.y).tolist() == [20] * 10
-    assert np.bincount(np.concatenate([whole.train.y, whole.val.y])).tolist() == [100] * 5 + [1] * 5
+    assert np.bincount(np.concatenate([whole.train.y, whole.val.y])).tolist() == [100, 59, 35, 21, 12, 7, 4, 2, 1, 1]
 
 
 def test_pickle_in_place_of_a_batch_runs_nothing(root, tmp_path):
@@ -272,7 +272,9 @@ def test_pickle_in_place_of_a_batch_runs_nothing(root, tmp_path):
 def test_medmnist_keeps_its_official_parts(root, name):
     sheet = named_dataset(name)
     sizes = {"train": 40, "val": 20, "test": 30}
-    arrays = write_medmnist(root / f"{name}.npz", sizes, n_classes=sheet.n_classes, channels=sheet.image_shape[0])
+    arrays = write_medmnist(
+        root / f"{name}.npz", sizes, n_classes=sheet.n_classes, channels=3 if "colour" in sheet.summary else 1
+    )
     splits = load_dataset(name, root)
     for part, rows in parts_of(splits).items():
         images = arrays[f"{part}_images"]
@@ -299,7 +301,7 @@ def test_medmnist_comes_in_larger_sizes(root):
         ({"test_images": None, "test_labels": None}, "has no array 'test_images'"),
         ({"train_labels": np.full((40, 1), 9, np.uint8)}, r"labels must be in 0..4. Got 9 in row 1"),
         ({"train_labels": np.zeros((39, 1), np.uint8)}, "there are 40 images and 39 labels"),
-        ({"train_labels": np.zeros((40, 14), np.uint8)}, "one whole number per row"),
+        ({"train_labels": np.zeros((40, 14), np.uint8)}, "one label per row"),
         ({"train_images": np.zeros((40, 28, 28), np.uint8)}, r"unsigned bytes of 28 x 28 pixels and 3 channel"),
         ({"train_images": np.zeros((40, 28, 28, 3))}, "must be unsigned bytes"),
         ({"train_images": np.array([{}] * 40, dtype=object)}, "arrays of objects are refused"),
@@ -403,11 +405,7 @@ def test_options_are_checked_before_any_file_is_read(root):
 def test_files_of_the_other_set_under_the_same_names_are_refused(root, monkeypatch):
     written = write_idx_set(root, MNIST_PREFIXES, SIZES)
     md5 = hashlib.md5(idx_bytes(written["train"][1])).hexdigest()
-    files = tuple(
-        dataclasses.replace(file, content_md5=md5) if file.name == mnist.TRAIN_LABELS else file
-        for file in mnist._FILES["fashion-mnist"]
-    )
-    monkeypatch.setitem(mnist._FILES, "fashion-mnist", files)
+    monkeypatch.setitem(mnist._SUMS["fashion-mnist"], mnist.TRAIN_LABELS, ("", md5))
     assert len(load_dataset("fashion-mnist", root).test) == 30
     with pytest.raises(DatasetError, match="is a file of the data set 'fashion-mnist', not of 'mnist'"):
         load_dataset("mnist", root)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from worstclass.data.registry import DATASETS, load_dataset
-from worstclass.data.splits import allot, cut, cut_parts, generator, profile_counts, share_of, thin
-from worstclass.exceptions import DataError, ParameterError, UnknownNameError
+from worstclass.data.splits import allot, cut, cut_parts, draw, generator, long_tail_counts, share_of
+from worstclass.exceptions import DataError, ParameterError
 
 relaxed = settings(deadline=None)
 
@@ -58,10 +58,14 @@ def test_official_parts_stay_as_they_are_for_tissuemnist():
     assert DATASETS["tissuemnist"].rows == {"train": 165_466, "val": 23_640, "test": 47_280}
 
 
+def thin(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return draw(labels, long_tail_counts(np.bincount(labels), rho=10), rng)
+
+
 def imbalanced(n_classes: int, seed: int = 0):
     """Labels of the rows that are left of the training rows, split, and of the test rows."""
     kept = {
-        part: thin(labels, n_classes, generator(seed, use), rho=10, profile="exponential")
+        part: thin(labels, generator(seed, use))
         for part, labels, use in (("train", balanced(50_000, n_classes), 2), ("test", balanced(10_000, n_classes), 3))
     }
     train = balanced(50_000, n_classes)[kept["train"]]
@@ -172,32 +176,27 @@ def test_cut_keeps_labels_of_any_kind():
     assert sorted([*kept, *off]) == list(range(6))
 
 
-# --- profiles
+# --- long tails
 
 
 @pytest.mark.parametrize("rho", [1, 2, 10, 12.5, 50, 100, 200])
 @pytest.mark.parametrize("n_classes", [2, 10, 100])
-def test_exponential_profile_falls_from_all_to_one_in_rho(rho, n_classes):
-    counts = profile_counts([5000] * n_classes, rho=rho)
+def test_a_long_tail_falls_from_all_to_one_in_rho(rho, n_classes):
+    counts = long_tail_counts([5000] * n_classes, rho=rho)
     assert counts[0] == 5000
     assert counts[-1] == int(5000 * 2 / (2 * rho))
     assert (np.diff(counts) <= 0).all()
     assert np.abs(counts - 5000 * rho ** (-np.arange(n_classes) / (n_classes - 1))).max() < 1 + 1e-6
 
 
-def test_profile_is_exact_where_floating_point_is_not():
+def test_a_long_tail_is_exact_where_floating_point_is_not():
     assert int(49 * 49**-1.0) == 0  # 0.9999999999999999 in binary: the floor would lose the last row
-    assert profile_counts([49, 49, 49], rho=49).tolist() == [49, 7, 1]
-
-
-def test_step_profile_keeps_half_the_classes_whole():
-    assert profile_counts([500] * 4, rho=10, profile="step").tolist() == [500, 500, 50, 50]
-    assert profile_counts([500] * 5, rho=100, profile="step").tolist() == [500, 500, 500, 5, 5]
+    assert long_tail_counts([49, 49, 49], rho=49).tolist() == [49, 7, 1]
 
 
 def test_thinning_draws_at_random_within_a_class():
     labels = np.repeat([0, 1], [4, 100])
-    first, other = (thin(labels, 2, np.random.default_rng(seed), rho=10, profile="exponential") for seed in (0, 1))
+    first, other = (thin(labels, np.random.default_rng(seed)) for seed in (0, 1))
     assert np.bincount(labels[first]).tolist() == [4, 10]
     assert not np.array_equal(first, other)
 
@@ -205,12 +204,7 @@ def test_thinning_draws_at_random_within_a_class():
 @pytest.mark.parametrize("rho", [0.5, 0, -1, float("nan"), float("inf"), "10", True])
 def test_bad_rho_is_refused(rho):
     with pytest.raises(ParameterError, match="'rho' parameter of the imbalanced set must be a number of at least 1"):
-        profile_counts([10], rho=rho)
-
-
-def test_unknown_profile_is_refused_with_a_suggestion():
-    with pytest.raises(UnknownNameError, match="Did you mean 'exponential'"):
-        profile_counts([10], rho=10, profile="exponentiel")
+        long_tail_counts([10], rho=rho)
 
 
 # --- tables of scikit-learn

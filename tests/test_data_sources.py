@@ -16,8 +16,7 @@ from PIL import Image
 from worstclass.cli.console import OptionError
 from worstclass.cli.data import Data, find_named
 from worstclass.cli.options import DataOptions, SplitOptions
-from worstclass.data.hugging_face import from_hugging_face
-from worstclass.data.sources import read_source
+from worstclass.data.sources import from_hugging_face, read_source
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import DataError, DatasetError, ParameterError, UnknownNameError, WorstClassWarning
 
@@ -327,7 +326,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
 
 def test_what_is_of_no_known_kind_is_refused(tmp_path):
     (tmp_path / "a.xlsx").write_text("")
-    with pytest.raises(DatasetError, match="of no kind that is read"):
+    with pytest.raises(DatasetError, match="cannot be read: give a CSV"):
         read_source(tmp_path / "a.xlsx")
     with pytest.raises(DatasetError, match="no file or folder"):
         read_source(tmp_path / "nowhere")
@@ -426,7 +425,7 @@ def test_tables_become_data_frames():
 def test_data_sets_that_cannot_be_used_are_refused():
     with pytest.raises(DatasetError, match=r"label in 0..2 in every row; -1 stands for none"):
         from_hugging_face(fake(label=[0, -1, 1]))
-    with pytest.raises(DatasetError, match="no column of labels that is known as one"):
+    with pytest.raises(DatasetError, match="no column that is known as labels"):
         from_hugging_face(FakeDataset({"a": [1], "b": [2]}, {"a": SimpleNamespace(), "b": SimpleNamespace()}))
     with pytest.raises(DatasetError, match=r"row 1 of the column 'image' must be a picture. Got str"):
         from_hugging_face(fake(image=[*pictures_of((0,)), "not one", *pictures_of((1,))]))

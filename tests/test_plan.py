@@ -14,8 +14,8 @@ import pytest
 
 from worstclass import build_method, class_report, list_methods, load_dataset, make_splits
 from worstclass.boosting.hedge import n_rounds_for
+from worstclass.data.fingerprints import row_hashes
 from worstclass.data.registry import DATASETS
-from worstclass.data.seen_rows import row_hashes
 from worstclass.data.sources import read_source
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import (

@@ -18,15 +18,8 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 
 from worstclass import TorchLearner, WorstClassBooster
 from worstclass.boosting.oco import InstanceBooster
-from worstclass.data.seen_rows import (
-    CHUNK_BYTES,
-    MOST_DENSE_COLUMNS,
-    ROLES,
-    RowOverlap,
-    SeenRows,
-    check_unseen,
-    row_hashes,
-)
+from worstclass.data.fingerprints import CHUNK_BYTES, MOST_DENSE_COLUMNS, row_hashes
+from worstclass.data.seen_rows import ROLES, RowOverlap, SeenRows, check_unseen
 from worstclass.exceptions import DataError, WorstClassError
 
 NUMBERS = np.array([[1.5, -2.0, 0.1], [0.0, 3.0, 1e-3], [7.0, np.pi, 1e30]])

@@ -33,7 +33,7 @@ from worstclass import (
 )
 from worstclass.boosting.callbacks import Callback
 from worstclass.boosting.oco import InstanceBooster
-from worstclass.data.augmentation import Compose, HorizontalFlip, RandomCrop
+from worstclass.data.augmentation import Augmentation
 from worstclass.ensembles.networks import DeepEnsemble, NetworkClassifier
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.losses.cross_entropy import Focal
@@ -318,7 +318,7 @@ def test_losses_heads_and_augmentations_come_back_with_their_options(tmp_path):
         "cnn-small",
         loss=Weighted(InfluenceBalanced(base=Focal(2.0), after=1), Deferred(EffectiveNumber(0.9), 2)),
         head="cosine",
-        augment=Compose((RandomCrop(1), HorizontalFlip(0.25))),
+        augment=Augmentation(padding=1, flip=0.25),
         device=torch.device("cpu"),
     )
     model = WorstClassBooster(learner, 0.0, n_rounds=2, max_epochs=50, random_state=0).fit(X, y)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from worstclass.data.sources import read_table
+from worstclass.data.sources import read_source, read_table
 from worstclass.exceptions import DatasetError, UnknownNameError
 
 
@@ -62,7 +62,7 @@ def test_missing_features_stay_missing(write):
 
 
 def test_path_may_be_text(write):
-    assert len(read_table(str(write("a,y\n1,p\n")), "y")) == 1
+    assert len(read_source(str(write("a,y\n1,p\n")), target="y").parts["all"]) == 1
 
 
 def test_unknown_target_is_refused_with_a_suggestion(write):
@@ -108,6 +108,8 @@ def test_file_in_another_encoding_is_refused_with_its_name(write):
 
 
 def test_missing_file_and_folder_are_refused(tmp_path):
-    for path in (tmp_path / "nowhere.csv", tmp_path):
-        with pytest.raises(DatasetError, match="There is no file"):
-            read_table(path, "y")
+    with pytest.raises(DatasetError, match="There is no file or folder"):
+        read_source(tmp_path / "nowhere.csv", target="y")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(DatasetError, match=r"folder\.csv cannot be read as a CSV file"):
+        read_source(tmp_path / "folder.csv", target="y")

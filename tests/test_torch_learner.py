@@ -509,7 +509,7 @@ class TestAugmentation:
 
     def test_only_training_batches_are_changed(self):
         class Black(Augmentation):  # nothing left to learn from
-            def apply(self, batch, generator):
+            def __call__(self, batch, generator):
                 return torch.zeros_like(batch)
 
         X, y = self.images()

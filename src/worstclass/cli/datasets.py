@@ -65,14 +65,14 @@ def check(name: Name, root: Root = None, size: Size = None, split: Split = None)
 
     result = check_dataset(name, root, **_variant(size, split))
     dataset = result.dataset
-    facts = {"licence": dataset.licence, "cite": dataset.citation, "home": dataset.homepage}
+    facts = {"licence": dataset.licence, "cite": dataset.citation}
     lines = [f"{dataset.name}: {dataset.summary}", *(f"{title}: {text}" for title, text in facts.items() if text)]
-    say("\n".join([*lines, *(f"{file.path}: {file.verdict}" for file in result.files)]))
+    say("\n".join([*lines, *(f"{path}: {verdict}" for path, verdict in result.files.items())]))
     _show_counts(result)
     if result.problems:
         say("\n".join(f"differs: {problem}" for problem in result.problems))
         raise typer.Exit(1)
-    unknown = sum(file.verdict == UNKNOWN for file in result.files)
+    unknown = list(result.files.values()).count(UNKNOWN)
     say(f"rows as published; no checksum is known of {unknown} file(s)" if unknown else "all as published")
 
 

@@ -14,7 +14,7 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
     Example: worstclass evaluate model fresh.csv --target diagnosis
     """
     from worstclass.cli.model import open_with_rows
-    from worstclass.data.seen_rows import n_seen
+    from worstclass.data.seen_rows import row_overlap
     from worstclass.experiments.run import floors_of
     from worstclass.metrics import class_report
 
@@ -23,7 +23,7 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
         report = asked.risk_report(rows.X, rows.y)
     else:
         report = class_report(rows.y, asked.predict(rows.X), asked.classes_, theta=floors_of(asked))
-    seen = n_seen(rows.X, getattr(asked, "seen_rows_", None))
+    seen = row_overlap(rows.X, getattr(asked, "seen_rows_", None)).n_reused
     if data.json:
         say_json({**report.to_dict(), "rows": len(rows), "available": rows.available, "seen_rows": seen})
     else:

@@ -8,7 +8,6 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from worstclass._typing import BoolArray, IntArray
-from worstclass.data.arrays import ROWS, Arrays, channels_first, is_npy_folder, require_numbers, role_of
-from worstclass.data.pictures import Images, Picture, is_picture
-from worstclass.data.sources import ARRAY_SUFFIX, MISSING, TABLE_SUFFIXES, refuse_other_separators, table_errors
-from worstclass.data.trees import FileTree, is_archive
+from worstclass.data.arrays import ROWS, Arrays, channels_first, require_numbers, role_of
+from worstclass.data.pictures import decode_picture, is_picture
+from worstclass.data.sources import ARRAYS, MISSING, TABLE, kind_of, refuse_other_separators, table_errors
+from worstclass.data.trees import FileTree
 from worstclass.exceptions import DataError, DatasetError, UnknownNameError
 
 #: rows of a chunk where nothing else is asked for, and the bytes that a chunk of arrays or images may have
@@ -129,18 +128,12 @@ def iter_chunks(
     [3.0, 5.0] ['x1', 'x2', 'x3'] {2: "column 'size' holds 'wide', which is not a finite number"}
     """
     path = Path(path)
-    suffix = path.suffix.lower()
-    if not path.exists():
-        raise DatasetError(f"There is no file or folder {path}.")
-    if suffix in TABLE_SUFFIXES:
+    kind = kind_of(path)
+    if kind == TABLE:
         return _numbered(_table_blocks(path, rows, ids, chunk_rows or CHUNK_ROWS))
-    if is_npy_folder(path) if path.is_dir() else suffix == ARRAY_SUFFIX:
+    if kind == ARRAYS:
         return _numbered(_array_blocks(path, rows, ids, chunk_rows))
-    if path.is_dir() or is_archive(path.name):
-        return _numbered(_image_blocks(path, rows, ids, chunk_rows, image_size))
-    raise DatasetError(
-        f"{path} cannot be read: give a CSV, Parquet or npz file, a folder with X.npy, or a folder of images."
-    )
+    return _numbered(_image_blocks(path, rows, ids, chunk_rows, image_size))
 
 
 #: the rows that can be used, the columns carried over of all rows, the bad rows by place, share of the file read
@@ -315,22 +308,16 @@ def _image_blocks(
         block = names[start : start + step]
         for place, name in enumerate(block):
             try:
-                images.append(_image(tree, name, rows.image_shape, size))
+                image = decode_picture(tree.read(name), name, channels=rows.image_shape[0], size=size)
+                if image.shape != rows.image_shape:
+                    found, wanted = "{1} x {2}".format(*image.shape), "{1} x {2}".format(*rows.image_shape)
+                    text = f"{name} is {found} (height x width), and the model takes {wanted}"
+                    raise DatasetError(f"{text}; resize images with --image-size {rows.image_shape[1]}")
+                images.append(image)
             except DatasetError as error:
                 bad[place] = str(error).rstrip(".")
         X = np.array(images, dtype=np.uint8).reshape(-1, *rows.image_shape)
         yield X, pd.DataFrame({FILE: block}, dtype=object), bad, (start + len(block)) / len(names)
-
-
-def _image(tree: FileTree, name: str, shape: tuple[int, int, int], size: tuple[int, int] | None) -> Images:
-    channels, height, width = shape
-    image = Picture.of(name, partial(tree.read, name)).pixels(channels, size)
-    if image.shape != shape:
-        raise DatasetError(
-            f"{name} is {image.shape[1]} x {image.shape[2]} (height x width), and the model takes {height} x {width}; "
-            f"resize images with --image-size {height}"
-        )
-    return image
 
 
 def _rows_of_chunk(shape: Sequence[int], chunk_rows: int | None) -> int:

@@ -12,28 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from worstclass._typing import IntArray
-from worstclass.data.splits import Part, Splits
+from worstclass.data.arrays import label_array
+from worstclass.data.splits import ALL, RHO, TABLE_SHARE, VALIDATION_SHARE, Part, Splits, long_tail_counts, share_of
 from worstclass.data.trees import FileTree, is_archive
 from worstclass.exceptions import DatasetError
 
 #: environment variable that names the folder of the data sets
 ROOT_VARIABLE = "WORSTCLASS_DATA"
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """A file that must be there to read a set.
-
-    Attributes
-    ----------
-    name : its official name below the set's folder, without ``.gz``; a name that ends in a slash is a folder.
-    md5 : checksum of the official file as it is published (compressed, if it is published so); None if unknown.
-    content_md5 : checksum of the uncompressed bytes, which verifies a copy that was packed again; None if unknown.
-    """
-
-    name: str
-    md5: str | None = None
-    content_md5: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,74 +32,82 @@ class Download:
 
 @dataclass(frozen=True, eq=False)
 class NamedDataset:
-    """The facts of a data set, and the functions that read it.
+    """The facts of a data set, and the function that reads it.
 
     Attributes
     ----------
     name, summary : what it is called, and what it is in a line.
     n_classes : number of classes; labels are 0..n_classes-1 (1..n_classes for the artificial sets).
-    load : function from (seed, options) to ``Splits``; None for sets whose official parts are read by ``read``.
+    counts : rows of each official part; for sets without official parts all rows, as ``"all"``.
+    read : function from (files, official part) to its rows and labels; images are uint8 (n, channels, height, width).
+    draw : function from (seed, options) to ``Splits``, for sets that are drawn and not read.
     settings : those of the paper where it has the set: keyword arguments of ``WorstClassBooster`` under ``"booster"``
         and of ``TorchLearner`` under ``"learner"``. A set without ``"learner"`` is a table.
     class_names : names of the classes, by label; empty where ``read_class_names`` reads them from the files.
-    counts : rows of each official part; for sets without official parts all rows, as ``"all"``.
-    rows : rows of each split that ``load_dataset`` makes with the default options.
     balanced : every class has the same number of rows in each official part.
     long_tail : the official parts are thinned to a long tail when they are loaded.
-    image_shape : channels, height, width; None for a table.
-    files : what must be there; none for sets that are drawn or come with scikit-learn.
+    files : what must be there, by its official name below the set's folder, without ``.gz``; a name that ends in a
+        slash is a folder. Of each the checksum (MD5) of its uncompressed content, None if unknown. No files for sets
+        that are drawn or come with scikit-learn.
     downloads : what the publisher offers.
     folder : name of the set's folder below the data root.
     layouts : folders below that, or below the root, in which archives or other libraries put the files.
-    read : function from (files, official part) to its images, uint8 (n, channels, height, width), and labels.
     variant : the options that tell this sheet from others of the same set, as ``"--size 64"``; empty for the default.
     vary : function from options such as ``size`` or ``split`` to the fact sheet of that variant.
-    licence, citation, homepage : as the publisher says.
+    licence, citation : as the publisher says.
     """
 
     name: str
     summary: str
     n_classes: int
-    load: Callable[..., Splits] | None = None
+    counts: Mapping[str, int]
+    read: Callable[[Any, str], Part] | None = None
+    draw: Callable[..., Splits] | None = None
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     class_names: tuple[str, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-    rows: Mapping[str, int] = field(default_factory=dict)
     balanced: bool = False
     long_tail: bool = False
-    image_shape: tuple[int, int, int] | None = None
-    files: tuple[DataFile, ...] = ()
+    files: Mapping[str, str | None] = field(default_factory=dict)
     downloads: tuple[Download, ...] = ()
     folder: str = ""
     layouts: tuple[str, ...] = ()
-    read: Callable[[FileTree, str], Part] | None = None
     read_class_names: Callable[[FileTree], tuple[str, ...]] | None = None
     variant: str = ""
     vary: Callable[..., NamedDataset] | None = None
     licence: str = ""
     citation: str = ""
-    homepage: str = ""
 
     @property
     def built_in(self) -> bool:
         """Whether the set needs no files."""
         return not self.files
 
-    def read_part(self, tree: FileTree, part: str) -> Part:
-        """Read an official part of a set with files."""
-        assert self.read is not None, "a set with files has a reader"
+    @property
+    def rows(self) -> dict[str, int]:
+        """Rows of each split that ``load_dataset`` makes with the default options."""
+        counts = dict(self.counts)
+        if self.long_tail:
+            by_class = {part: [n // self.n_classes] * self.n_classes for part, n in counts.items()}
+            counts = {part: int(long_tail_counts(rows, RHO).sum()) for part, rows in by_class.items()}
+        if ALL in counts:
+            n_fifth = share_of(TABLE_SHARE, counts[ALL])
+            return {"train": counts[ALL] - 2 * n_fifth, "val": n_fifth, "test": n_fifth}
+        if self.read is None or "val" in counts:
+            return counts
+        n_val = share_of(VALIDATION_SHARE, counts["train"])
+        return {"train": counts["train"] - n_val, "val": n_val, "test": counts["test"]}
+
+    def read_part(self, tree: FileTree | None, part: str) -> Part:
+        """Read an official part; ``tree`` is None for a set that needs no files."""
+        assert self.read is not None, "a set that is not drawn has a reader"
         return self.read(tree, part)
 
 
 def as_labels(values: npt.ArrayLike, n_classes: int, *, n_images: int, where: str, first: int = 0) -> IntArray:
     """Check labels that a file counts from ``first``, and return them counted from 0."""
-    labels = np.asarray(values)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise DatasetError(
-            f"{where}: the labels must be one whole number per row. Got shape {labels.shape}, type {labels.dtype}."
-        )
+    labels = label_array(np.asarray(values), where)
+    if labels.dtype.kind not in "iu":
+        raise DatasetError(f"{where} must be one whole number per row. Got type {labels.dtype}.")
     if len(labels) != n_images:
         raise DatasetError(f"{where}: there are {n_images:,} images and {len(labels):,} labels.")
     shifted = labels.astype(np.int64) - first
@@ -135,57 +128,39 @@ def data_root(root: str | Path | None = None) -> Path:
 
 def locate(dataset: NamedDataset, root: str | Path | None = None) -> FileTree | None:
     """Return the files of a set, in a folder or in the publisher's archive; None where they are not all there."""
-    for folder in _folders(dataset, data_root(root)):
-        if folder.is_dir() and not _missing(dataset, folder):
+    try:
+        return find(dataset, root)
+    except DatasetError:
+        return None
+
+
+def find(dataset: NamedDataset, root: str | Path | None = None) -> FileTree | None:
+    """Return the files of a set, None if it needs none; an error says what is missing and where to get it."""
+    if dataset.built_in:
+        return None
+    base = data_root(root)
+    folders = [above / layout for above in (base / dataset.folder, base) for layout in ("", *dataset.layouts)]
+    archives = [file.name for file in dataset.downloads if is_archive(file.name)]
+    either = " or ".join([", ".join(dataset.files), *archives])
+    what = f"{either} was looked for in {', '.join(str(folder) for folder in folders)}."
+    for folder in folders:
+        missing = [name for name in dataset.files if not _is_there(folder, name)]
+        if not missing:
             return FileTree(folder)
-        for name in _archives(dataset):
+        for name in archives:
             if (folder / name).is_file():
                 return FileTree(folder / name)
-    return None
-
-
-def find(dataset: NamedDataset, root: str | Path | None = None) -> FileTree:
-    """Return the files of a set, or raise an error that says what is missing and where to get it."""
-    found = locate(dataset, root)
-    if found is None:
-        raise DatasetError(_missing_message(dataset, data_root(root)))
-    return found
-
-
-def present_name(tree: FileTree, name: str) -> str | None:
-    """Return the name of a file as it is there: plain, or compressed by gzip; None where it is not."""
-    return next((there for there in (name, f"{name}.gz") if tree.has(there)), None)
-
-
-def _folders(dataset: NamedDataset, root: Path) -> list[Path]:
-    """Return the folders in which the files of a set may lie, in the order in which they are searched."""
-    return [base / layout for base in (root / dataset.folder, root) for layout in ("", *dataset.layouts)]
-
-
-def _archives(dataset: NamedDataset) -> list[str]:
-    return [download.name for download in dataset.downloads if is_archive(download.name)]
-
-
-def _missing(dataset: NamedDataset, folder: Path) -> list[str]:
-    """Return the names of the files that a folder lacks."""
-    names = [file.name for file in dataset.files]
-    tree = FileTree(folder)
-    return [name for name in names if not (folder / name).is_dir() and present_name(tree, name) is None]
-
-
-def _missing_message(dataset: NamedDataset, root: Path) -> str:
-    """Say what is missing, where it was searched for, and how to get it."""
-    folders = _folders(dataset, root)
-    lacking = {folder: _missing(dataset, folder) for folder in folders if folder.is_dir()}
-    either = " or ".join([", ".join(file.name for file in dataset.files), *_archives(dataset)])
-    what = f"{either} was looked for in {', '.join(str(folder) for folder in folders)}."
-    for folder, missing in lacking.items():
         if len(missing) < len(dataset.files):
             what = f"{folder} has not all of its files: {', '.join(missing)} is missing."
-    address = dataset.downloads[0].addresses[0] if dataset.downloads else dataset.homepage
-    return (
-        f"The files of the data set {dataset.name!r} are not there. {what} Get it from {address} with "
+    raise DatasetError(
+        f"The files of the data set {dataset.name!r} are not there. {what} Get it from "
+        f"{dataset.downloads[0].addresses[0]} with "
         f"`{f'worstclass datasets get {dataset.name} {dataset.variant}'.strip()}`, or put it into "
-        f"{root / dataset.folder}; another folder of data sets is named by root=... or by the environment variable "
+        f"{base / dataset.folder}; another folder of data sets is named by root=... or by the environment variable "
         f"{ROOT_VARIABLE}."
     )
+
+
+def _is_there(folder: Path, name: str) -> bool:
+    path = folder / name
+    return path.is_dir() if name.endswith("/") else path.is_file() or path.with_name(f"{path.name}.gz").is_file()

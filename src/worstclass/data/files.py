@@ -20,13 +20,12 @@ import numpy as np
 
 from worstclass._typing import IntArray
 from worstclass._version import __version__
-from worstclass.data.facts import DataFile, Download, NamedDataset, data_root, find, present_name
+from worstclass.data.facts import Download, NamedDataset, data_root, find
 from worstclass.data.registry import named_dataset
-from worstclass.data.trees import FileTree, unpacked
+from worstclass.data.trees import FileTree
 from worstclass.exceptions import DatasetError, ParameterError
 
 OFFICIAL = "official file"
-SAME_CONTENT = "official content, packed anew"
 UNKNOWN = "no checksum known"
 DIFFERENT = "not the official file"
 
@@ -39,15 +38,6 @@ TIMEOUT_SECONDS = 30.0
 _FAILURES = (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError)
 
 
-@dataclass(frozen=True)
-class FileCheck:
-    """One file: where it is, and whether it is the official one."""
-
-    name: str
-    path: str
-    verdict: str
-
-
 @dataclass(frozen=True, eq=False)
 class DatasetCheck:
     """What a check found.
@@ -55,13 +45,13 @@ class DatasetCheck:
     Attributes
     ----------
     dataset : the facts it was checked against.
-    files : the files, none for a set that needs none.
+    files : path of each file, and whether it is the official one; none for a set that needs none.
     counts : rows of each class, by label, in each official part.
     problems : what cannot be read or does not agree with the facts; empty when all does.
     """
 
     dataset: NamedDataset
-    files: tuple[FileCheck, ...]
+    files: Mapping[str, str]
     counts: Mapping[str, IntArray]
     problems: tuple[str, ...]
 
@@ -82,14 +72,12 @@ def check_dataset(name: str, root: str | Path | None = None, **variant: Any) -> 
     ([50, 50, 50], ())
     """
     dataset = named_dataset(name, **variant)
-    if dataset.built_in:
-        counts = _built_in_counts(dataset)
-        return DatasetCheck(dataset, (), counts, tuple(_count_problems(dataset, counts)))
+    if dataset.draw is not None:
+        counts = {part: np.bincount(rows.y)[1:] for part, rows in dataset.draw(0).parts.items()}
+        return DatasetCheck(dataset, {}, counts, tuple(_count_problems(dataset, counts)))
     tree = find(dataset, root)
-    files = tuple(_checked_files(dataset, tree))
-    problems = [
-        f"{file.path} has another checksum than the official one." for file in files if file.verdict == DIFFERENT
-    ]
+    files = {} if tree is None else _verdicts(dataset, tree)
+    problems = [f"{path} has another checksum than the official one." for path in files if files[path] == DIFFERENT]
     counts = {}
     for part in dataset.counts:
         try:
@@ -105,44 +93,25 @@ def file_md5(path: Path) -> str:
         return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
-def _checked_files(dataset: NamedDataset, tree: FileTree) -> list[FileCheck]:
-    if not tree.is_folder:
-        return [FileCheck(tree.path.name, str(tree.path), _archive_verdict(dataset, tree))]
-    named = [(file, present_name(tree, file.name)) for file in dataset.files]
-    return [FileCheck(name, tree.where(name), _verdict(tree, file, name)) for file, name in named if name is not None]
+def _verdicts(dataset: NamedDataset, tree: FileTree) -> dict[str, str]:
+    """Compare files with the official ones, by content: they may be packed anew. An archive is judged as a whole."""
+    if tree.is_folder:
+        there = {name: tree.present(name) for name in dataset.files}
+        return {tree.where(path): _verdict(dataset, tree, name) for name, path in there.items() if path is not None}
+    is_official = file_md5(tree.path) in [file.md5 for file in dataset.downloads]
+    same = is_official or all(_verdict(dataset, tree, name) == OFFICIAL for name in dataset.files)
+    return {str(tree.path): OFFICIAL if same else DIFFERENT}
 
 
-def _archive_verdict(dataset: NamedDataset, tree: FileTree) -> str:
-    if file_md5(tree.path) in [file.md5 for file in dataset.downloads]:
-        return OFFICIAL
-    try:
-        verdicts = {_verdict(tree, file, present_name(tree, file.name) or file.name) for file in dataset.files}
-    except DatasetError:  # no archive, a damaged one, or one that lacks a file
-        return DIFFERENT
-    return SAME_CONTENT if verdicts <= {OFFICIAL, SAME_CONTENT} else DIFFERENT
-
-
-def _verdict(tree: FileTree, file: DataFile, name: str) -> str:
-    if file.md5 is None and file.content_md5 is None:
+def _verdict(dataset: NamedDataset, tree: FileTree, name: str) -> str:
+    expected = dataset.files[name]
+    if expected is None:
         return UNKNOWN
-    raw = tree.read(name)
-    if _md5(raw) == file.md5:
-        return OFFICIAL
     try:
-        return SAME_CONTENT if _md5(unpacked(raw, tree.where(name))) == file.content_md5 else DIFFERENT
-    except DatasetError:  # a damaged file
+        found = hashlib.md5(tree.read_plain(name), usedforsecurity=False).hexdigest()
+    except DatasetError:  # damaged, or not in the archive
         return DIFFERENT
-
-
-def _md5(content: bytes) -> str:
-    return hashlib.md5(content, usedforsecurity=False).hexdigest()
-
-
-def _built_in_counts(dataset: NamedDataset) -> dict[str, IntArray]:
-    assert dataset.load is not None, "a set without files has a loader"
-    parts = dataset.load(0).parts
-    counts = {name: np.unique(part.y, return_counts=True)[1] for name, part in parts.items()}
-    return {"all": np.sum(list(counts.values()), axis=0)} if "all" in dataset.counts else counts
+    return OFFICIAL if found == expected else DIFFERENT
 
 
 def _count_problems(dataset: NamedDataset, counts: Mapping[str, IntArray]) -> Iterator[str]:
@@ -194,7 +163,7 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
     failures = []
     for address in addresses:
         try:
-            _fetch_part(file, address, part, progress or (lambda name, done, total: None))
+            _receive(file, address, part, progress or (lambda name, done, total: None))
         except _FAILURES as error:
             failures.append(f"{address}: {error}")
             continue
@@ -207,32 +176,29 @@ def fetch(file: Download, folder: Path, *, mirror: str | None = None, progress: 
     )
 
 
-def _fetch_part(file: Download, address: str, part: Path, progress: Progress) -> None:
+def _receive(file: Download, address: str, part: Path, progress: Progress) -> None:
+    """Receive what the part of an earlier try lacks, or the whole file; remove it if its checksum is wrong."""
     start = part.stat().st_size if part.is_file() else 0
+    headers = {"User-Agent": f"worstclass/{__version__}", "Range": f"bytes={start}-"}
     try:
-        _receive(file.name, address, part, start, progress)
+        response = urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=TIMEOUT_SECONDS)
     except urllib.error.HTTPError as error:
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not start:
             raise
-        _receive(file.name, address, part, 0, progress)
-    if file_md5(part) != file.md5:
-        part.unlink()
-        raise urllib.error.URLError("the download has another checksum than the official file, and was removed")
-
-
-def _receive(name: str, address: str, part: Path, start: int, progress: Progress) -> None:
-    request = urllib.request.Request(address, headers={"User-Agent": f"worstclass/{__version__}"})
-    if start:
-        request.add_header("Range", f"bytes={start}-")
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        part.unlink()  # nothing follows: it is complete, or longer than the file
+        return _receive(file, address, part, progress)
+    with response:
         done = start if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0  # else the whole file comes
         length = response.headers.get("Content-Length") or ""
         total = done + int(length) if length.isdecimal() else None
         with part.open("ab" if done else "wb") as stream:
-            progress(name, done, total)
+            progress(file.name, done, total)
             while piece := response.read(CHUNK_BYTES):
                 stream.write(piece)
                 done += len(piece)
-                progress(name, done, total)
+                progress(file.name, done, total)
     if total is not None and done != total:
         raise urllib.error.URLError(f"the connection ended after {done:,} of {total:,} bytes")
+    if file_md5(part) != file.md5:
+        part.unlink()
+        raise urllib.error.URLError("the download has another checksum than the official file, and was removed")

@@ -1,8 +1,8 @@
-"""Pickles of arrays and lists, read by an unpickler that can call nothing but the few functions in this file.
+"""Pickles of arrays and lists, read by an unpickler that calls nothing.
 
-Every name that a pickle asks for is looked up in a short list of what numpy writes for an array. The names do not
-stand for numpy's functions but for replacements that take plain values only. The unpickler is the one written in
-Python: the one written in C reserves as much memory as a hostile file asks for.
+Every name that a pickle asks for is looked up in a short list of what numpy writes for an array. What the pickle would
+call is only noted down, with its arguments, and arrays are made from these notes in the end. The unpickler is the one
+written in Python: the one written in C reserves as much memory as a hostile file asks for.
 """
 
 from __future__ import annotations
@@ -10,15 +10,25 @@ from __future__ import annotations
 import io
 import pickle
 import re
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from worstclass.exceptions import DatasetError
 
 #: types of numbers: no objects, no fields, no text
 _PLAIN_DTYPE = re.compile(r"[|<>=]?([iuf][1248]|b1)")
 _VALUES = (str, bytes, int, float, bool, type(None))
+_NAMES = {
+    *((f"numpy.{core}.multiarray", "_reconstruct") for core in ("core", "_core")),
+    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    ("_codecs", "encode"),  # bytes as Python 3 writes them for Python 2
+    ("__builtin__", "bytes"),
+}
 
 
 def read_pickle(content: bytes, where: str) -> dict[str, Any]:
@@ -53,87 +63,70 @@ class _RefusedError(Exception):
     """The pickle asks for something that is no plain data."""
 
 
+class _Call:
+    """A call that a pickle asks for: name, arguments, and the state for what it returns. It is never made."""
+
+    def __init__(self, name: str, *arguments: Any) -> None:
+        self.name, self.arguments, self.state = name, arguments, None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
 class _PlainUnpickler(pickle._Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _NAMES:
             raise _RefusedError(f"{module}.{name}")
-        return _NAMES[module, name]
-
-    def load_build(self) -> None:
-        """Give an array or a type its state; anything else has none that could be changed."""
-        state = self.stack.pop()  # type: ignore[attr-defined]
-        changed = self.stack[-1]  # type: ignore[attr-defined]
-        if not isinstance(changed, _Array | _Dtype):
-            raise _RefusedError("a change of what is no array")
-        changed.__setstate__(state)
+        return partial(_Call, name)
 
     dispatch: ClassVar[dict[int, Any]] = {
         **pickle._Unpickler.dispatch,
-        pickle.BUILD[0]: load_build,
         # a bytearray is read as bytes: Python would reserve as much memory for it as a hostile file asks for
         pickle.BYTEARRAY8[0]: pickle._Unpickler.load_binbytes8,  # type: ignore[attr-defined]
     }
 
 
-class _Dtype:
-    """A type of numbers; its state has the byte order."""
-
-    def __init__(self, code: Any, *flags: Any) -> None:
-        self.code = _text(code)
-        if not isinstance(self.code, str) or not _PLAIN_DTYPE.fullmatch(self.code):
-            raise _RefusedError(f"an array of type {code!r}")
-
-    def __setstate__(self, state: Any) -> None:
-        self.code = _Dtype(f"{_text(state[1])}{self.code.lstrip('|<>=')}").code
-
-
-class _Array:
-    """An array: made empty and then given its state, or made from a buffer."""
-
-    value: Any = None
-
-    def __setstate__(self, state: Any) -> None:
-        _, shape, dtype, is_fortran, data = state
-        raw = data.encode("latin-1") if isinstance(data, str) else data  # text of Python 2 is bytes
-        if not isinstance(raw, bytes | bytearray) or not isinstance(dtype, _Dtype):
-            raise _RefusedError("an array of objects")
-        self.value = np.frombuffer(raw, np.dtype(dtype.code)).reshape(shape, order="F" if is_fortran else "C")
-
-
-def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> _Array:
-    array = _Array()
-    array.__setstate__((1, shape, dtype, order == "F", data))
-    return array
-
-
-_NAMES: dict[tuple[str, str], Any] = {
-    ("numpy.core.multiarray", "_reconstruct"): lambda kind, shape, code: _Array(),
-    ("numpy._core.multiarray", "_reconstruct"): lambda kind, shape, code: _Array(),
-    ("numpy.core.numeric", "_frombuffer"): _from_buffer,
-    ("numpy._core.numeric", "_frombuffer"): _from_buffer,
-    ("numpy", "ndarray"): object(),  # an argument of _reconstruct that is not looked at
-    ("numpy", "dtype"): _Dtype,
-    ("_codecs", "encode"): lambda text, codec: text.encode("latin-1"),  # bytes as Python 3 writes them for Python 2
-    ("__builtin__", "bytes"): lambda: b"",
-}
-
-
-def _text(value: Any) -> Any:
-    return value.decode("latin-1") if isinstance(value, bytes) else value
-
-
 def _key(key: Any) -> str:
-    if not isinstance(key, str | bytes):
-        raise ValueError(f"a key must be text, not a {type(key).__name__}")
-    return str(_text(key))
+    text = _bytes(key)
+    return str(text, "latin-1") if isinstance(text, bytes) else _checked(text, str)
 
 
 def _value(value: Any) -> Any:
     """Return an array, a value or a flat list of values; refuse anything else."""
-    if isinstance(value, _Array) and value.value is not None:
-        return value.value
-    values = value if isinstance(value, list | tuple) else [value]
-    strange = next((type(item).__name__ for item in values if not isinstance(item, _VALUES)), None)
-    if strange is not None:
-        raise ValueError(f"a {strange} is neither an array, nor a value, nor in a flat list of values")
+    if isinstance(value, _Call) and value.name in ("_reconstruct", "_frombuffer"):
+        return _array(value)
+    items = [_bytes(item) for item in value] if isinstance(value, list | tuple) else [_bytes(value)]
+    for item in items:
+        _checked(item, _VALUES)
+    return type(value)(items) if isinstance(value, list | tuple) else items[0]
+
+
+def _checked(value: Any, kinds: Any) -> Any:
+    if not isinstance(value, kinds):
+        raise ValueError(f"a {type(value).__name__} is neither an array, nor a value, nor in a flat list of values")
     return value
+
+
+def _bytes(value: Any) -> Any:
+    """Return bytes that are written as a call; anything else as it is."""
+    if isinstance(value, _Call) and value.name in ("encode", "bytes"):
+        return value.arguments[0].encode("latin-1") if value.arguments else b""
+    return value
+
+
+def _array(call: _Call) -> npt.NDArray[Any]:
+    """Make an array: empty and then given its state, or from a buffer."""
+    if call.name == "_frombuffer":
+        data, dtype, shape, order = call.arguments
+    else:
+        _, shape, dtype, is_fortran, data = _checked(call.state, tuple)
+        order = "F" if is_fortran else "C"
+    raw = data.encode("latin-1") if isinstance(data, str) else _bytes(data)  # text of Python 2 is bytes
+    if not isinstance(raw, bytes) or not isinstance(dtype, _Call) or dtype.name != "dtype":
+        raise _RefusedError("an array of objects")
+    code = _key(dtype.arguments[0])
+    if dtype.state is not None:  # has the byte order
+        code = f"{_key(dtype.state[1])}{code.lstrip('|<>=')}"
+    if not _PLAIN_DTYPE.fullmatch(code):
+        raise _RefusedError(f"an array of type {code!r}")
+    return np.frombuffer(raw, np.dtype(code)).reshape(shape, order="F" if order == "F" else "C")

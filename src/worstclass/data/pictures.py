@@ -10,9 +10,8 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,42 +37,35 @@ Images = npt.NDArray[np.uint8]
 Size = int | tuple[int, int] | None
 
 
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A picture that is not decoded yet: what a message calls it, and how it is opened."""
+def decode_picture(
+    content: Any, where: str, *, channels: int | None = None, size: tuple[int, int] | None = None
+) -> Images:
+    """Return the pixels of a picture, shape (channels, height, width).
 
-    where: str
-    open: Callable[[], Image.Image]
-
-    @classmethod
-    def of(cls, where: str, read: Callable[[], bytes]) -> Picture:
-        """Return the picture in a file, whose bytes are read when it is opened."""
-        return cls(where, lambda: Image.open(io.BytesIO(read())))
-
-    def pixels(self, channels: int | None = None, size: tuple[int, int] | None = None) -> Images:
-        """Return the pixels, shape (channels, height, width).
-
-        Parameters
-        ----------
-        channels : 1 for grey or 3 for colour; None for what the picture has.
-        size : height and width to bring it to; the sides are scaled apart, so proportions may change.
-        """
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            try:
-                with self.open() as image:
-                    grey = image.mode in GREY_MODES if channels is None else channels == 1
-                    upright = ImageOps.exif_transpose(image)
-                    flat = _eight_bits(upright, self.where).convert("L" if grey else "RGB")
-            except DatasetError:
-                raise
-            except _DAMAGE as error:
-                text = "it is no picture that Pillow knows" if "identify image" in str(error) else str(error)
-                raise DatasetError(f"{self.where} cannot be decoded: {text}.") from None
-        if size is not None and flat.size != size[::-1]:
-            flat = flat.resize(size[::-1], Image.Resampling.BILINEAR)
-        pixels = np.asarray(flat)
-        return pixels[None] if grey else pixels.transpose(2, 0, 1)
+    Parameters
+    ----------
+    content : the bytes of a file, or a Pillow image.
+    where : what an error calls the picture.
+    channels : 1 for grey or 3 for colour; None for what the picture has.
+    size : height and width to bring it to; the sides are scaled apart, so proportions may change.
+    """
+    if not isinstance(content, bytes | Image.Image):
+        raise DatasetError(f"{where} must be a picture. Got {type(content).__name__}.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            image = Image.open(io.BytesIO(content)) if isinstance(content, bytes) else content
+            grey = image.mode in GREY_MODES if channels is None else channels == 1
+            flat = _eight_bits(ImageOps.exif_transpose(image), where).convert("L" if grey else "RGB")
+        except DatasetError:
+            raise
+        except _DAMAGE as error:
+            text = "it is no picture that Pillow knows" if "identify image" in str(error) else str(error)
+            raise DatasetError(f"{where} cannot be decoded: {text}.") from None
+    if size is not None and flat.size != size[::-1]:
+        flat = flat.resize(size[::-1], Image.Resampling.BILINEAR)
+    pixels = np.asarray(flat)
+    return pixels[None] if grey else pixels.transpose(2, 0, 1)
 
 
 def is_picture(name: str) -> bool:
@@ -91,13 +83,14 @@ def _eight_bits(picture: Image.Image, where: str) -> Image.Image:
 
 
 def stack(
-    pictures: Sequence[Picture], *, image_size: Size = None, skip_corrupt: bool = False
+    names: Sequence[str], read: Callable[[int], Any], *, image_size: Size = None, skip_corrupt: bool = False
 ) -> tuple[Images, IntArray]:
     """Decode pictures into one array of unsigned bytes, shape (n, channels, height, width).
 
     Parameters
     ----------
-    pictures : what to decode.
+    names : what messages call the pictures.
+    read : function from the number of a picture to what ``decode_picture`` takes.
     image_size : height and width that each is brought to, or one number for both; needed where sizes differ.
     skip_corrupt : leave damaged pictures out, with a warning that names them; else they are an error.
 
@@ -108,9 +101,9 @@ def stack(
     size = _checked_size(image_size)
     images: dict[int, Images] = {}
     damaged: dict[int, str] = {}
-    for number, picture in enumerate(pictures):
+    for number, name in enumerate(names):
         try:
-            images[number] = picture.pixels(size=size)
+            images[number] = decode_picture(read(number), name, size=size)
         except DatasetError as error:
             damaged[number] = str(error)
     if not images or (damaged and not skip_corrupt):
@@ -118,8 +111,7 @@ def stack(
         more = f" (and {len(damaged) - MOST_NAMES} more)" if len(damaged) > MOST_NAMES else ""
         raise DatasetError(f"{listed}{more} Mend or remove them, or leave them out with skip_corrupt=True.")
     if damaged:
-        names = ", ".join(pictures[number].where for number in damaged)
-        text = f"{len(damaged)} damaged pictures were left out: {names}"
+        text = f"{len(damaged)} damaged pictures were left out: {', '.join(names[number] for number in damaged)}"
         warnings.warn(text, WorstClassWarning, stacklevel=3)
     first = next(iter(images))
     _, height, width = images[first].shape
@@ -127,8 +119,8 @@ def stack(
     for row, (number, image) in enumerate(images.items()):
         if image.shape[1:] != (height, width):
             raise DatasetError(
-                f"The images differ in size: {pictures[first].where} is {height} x {width} (height x width), and "
-                f"{pictures[number].where} is {image.shape[1]} x {image.shape[2]}. Give one size for all: "
+                f"The images differ in size: {names[first]} is {height} x {width} (height x width), and "
+                f"{names[number]} is {image.shape[1]} x {image.shape[2]}. Give one size for all: "
                 "--image-size on the command line, image_size= in Python."
             )
         array[row] = image  # a grey one becomes three equal channels where others have colour
@@ -159,10 +151,18 @@ def read_image_folder(path: Path, *, image_size: Size = None, skip_corrupt: bool
         raise DatasetError(f"{path} has no pictures. There must be a folder for each class, with pictures in it.")
     tops = {name.split("/")[0].lower() for name in names if "/" in name}
     has_splits = tops <= set(SPLIT_NAMES) and "train" in {SPLIT_NAMES[top] for top in tops}
-    placed = np.array([_placed(tree, name, has_splits) for name in names], dtype=object)
-    _refuse_empty_folders(tree, names, has_splits)
-    pictures = [Picture.of(tree.where(name), partial(tree.read, name)) for name in names]
-    images, kept = stack(pictures, image_size=image_size, skip_corrupt=skip_corrupt)
+    folders = [tuple(name.split("/")[:-1]) for name in names]
+    if stray := [name for name, above in zip(names, folders, strict=True) if len(above) < 1 + has_splits]:
+        raise DatasetError(f"{tree.where(stray[0])} lies in no folder that would name its class.")
+    filled = {above[: 1 + has_splits] for above in folders}
+    for folder in sorted(path.glob("*/*/" if has_splits else "*/")) if tree.is_folder else []:
+        place = folder.relative_to(path).parts
+        if place not in filled and not any(name.startswith(".") for name in place):
+            raise DatasetError(f"{folder} has no pictures. Remove the folder if it stands for no class.")
+    in_split = [SPLIT_NAMES[above[0].lower()] if has_splits else ALL for above in folders]
+    placed = np.array([in_split, [above[has_splits] for above in folders]], dtype=object).T
+    where = [tree.where(name) for name in names]
+    images, kept = stack(where, lambda i: tree.read(names[i]), image_size=image_size, skip_corrupt=skip_corrupt)
     splits, labels = placed[kept].T
     parts = {split: Part(images[splits == split], labels[splits == split]) for split in sorted(set(splits))}
     to_train = parts.get("train", parts.get(ALL))
@@ -170,21 +170,3 @@ def read_image_folder(path: Path, *, image_size: Size = None, skip_corrupt: bool
     if missing:
         raise DatasetError(f"{path}: there is no picture to train on of the class(es) {missing}.")
     return parts
-
-
-def _placed(tree: FileTree, name: str, has_splits: bool) -> tuple[str, str]:
-    """Return split and class of a picture."""
-    folders = name.split("/")[:-1]
-    if len(folders) < 1 + has_splits:
-        raise DatasetError(f"{tree.where(name)} lies in no folder that would name its class.")
-    return (SPLIT_NAMES[folders[0].lower()], folders[1]) if has_splits else (ALL, folders[0])
-
-
-def _refuse_empty_folders(tree: FileTree, names: Sequence[str], has_splits: bool) -> None:
-    """Refuse a class folder without pictures: it may be a class whose pictures were forgotten."""
-    for folder in sorted(tree.path.glob("*/*/" if has_splits else "*/")) if tree.is_folder else []:
-        name = folder.relative_to(tree.path).as_posix()
-        if not any(part.startswith(".") for part in name.split("/")) and not any(
-            picture.startswith(f"{name}/") for picture in names
-        ):
-            raise DatasetError(f"{folder} has no pictures. Remove the folder if it stands for no class.")

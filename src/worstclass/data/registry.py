@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from worstclass._checks import check_choice, require_known_options
+from worstclass.data import named
 from worstclass.data.facts import NamedDataset, find
-from worstclass.data.named import all_sheets
 from worstclass.data.splits import (
+    ALL,
+    RHO,
+    TABLE_SHARE,
     THIN_TEST,
     THIN_TRAINING,
     VALIDATION_SHARE,
     Splits,
     check_shares,
     cut_parts,
+    draw,
     generator,
-    profile_counts,
-    thin,
+    long_tail_counts,
 )
 
-DATASETS = all_sheets()
+#: each file of ``named`` has the facts and the parser of a family of sets
+_FAMILIES = [
+    importlib.import_module(f"{named.__name__}.{module.name}") for module in pkgutil.iter_modules(named.__path__)
+]
+DATASETS: dict[str, NamedDataset] = {sheet.name: sheet for family in _FAMILIES for sheet in family.SHEETS}
 
 
 def named_dataset(name: str, **variant: Any) -> NamedDataset:
@@ -36,8 +47,8 @@ def named_dataset(name: str, **variant: Any) -> NamedDataset:
     --------
     >>> named_dataset("emnist").n_classes, named_dataset("emnist", split="letters").n_classes
     (62, 26)
-    >>> named_dataset("tissuemnist", size=64).files[0].name
-    'tissuemnist_64.npz'
+    >>> list(named_dataset("tissuemnist", size=64).files)
+    ['tissuemnist_64.npz']
     """
     check_choice(name, "name", "load_dataset", DATASETS)
     dataset = DATASETS[name]
@@ -60,8 +71,7 @@ def load_dataset(name: str, root: str | Path | None = None, seed: int = 0, **opt
         ``~/.cache/worstclass/data``. Artificial sets and those of scikit-learn have no files.
     seed : fixes the draw or the split.
     options : further options of the data set, such as ``val`` and ``cal`` (shares of the training rows that validate
-        and calibrate), ``n_min``, ``size`` (MedMNIST), ``split`` (EMNIST), ``rho``, ``profile`` and ``thin_test``
-        (imbalanced sets).
+        and calibrate), ``n_min``, ``size`` (MedMNIST), ``split`` (EMNIST), ``rho`` and ``thin_test`` (imbalanced sets).
 
     Examples
     --------
@@ -72,42 +82,44 @@ def load_dataset(name: str, root: str | Path | None = None, seed: int = 0, **opt
     >>> len(iris.train), len(iris.val), len(iris.cal), len(iris.test), iris.class_names[0]
     (81, 30, 9, 30, 'setosa')
     """
-    dataset = named_dataset(name)
-    variants = _variants(dataset)
-    require_known_options(options, [*_options(dataset), *variants], owner=f"The data set {name!r}")
+    variants = _variants(named_dataset(name))
     dataset = named_dataset(name, **{option: options.pop(option) for option in variants if option in options})
-    return _load_official(dataset, root, seed, **options) if dataset.load is None else dataset.load(seed, **options)
+    require_known_options(options, [*_options(dataset), *variants], owner=f"The data set {name!r}")
+    return _load_parts(dataset, root, seed, **options) if dataset.draw is None else dataset.draw(seed, **options)
 
 
-def _load_official(
+def _load_parts(
     dataset: NamedDataset,
     root: str | Path | None,
     seed: int,
     *,
     val: float | None = None,
     cal: float = 0.0,
-    rho: float = 10,
-    profile: str = "exponential",
+    test: float = TABLE_SHARE,
+    rho: float = RHO,
     thin_test: bool = True,
 ) -> Splits:
-    """Read the official parts of a set, thin them if the set has a long tail, and split the training rows."""
-    generator(seed)  # refuses bad values before anything is read
-    profile_counts([1], rho=rho, profile=profile)
+    """Read the official parts of a set, thin them if it has a long tail, and cut those that are missing."""
+    is_whole = ALL in dataset.counts
     if val is None:
-        val = 0.0 if "val" in dataset.counts else VALIDATION_SHARE
-    check_shares({"val": val}, "load_dataset")
+        val = TABLE_SHARE if is_whole else 0.0 if "val" in dataset.counts else VALIDATION_SHARE
+    shares = {"val": val, "test": test} if is_whole else {"val": val}
+    generator(seed)  # refuses bad values before anything is read
+    long_tail_counts([1], rho)
+    check_shares(shares, "load_dataset")
     check_shares({"cal": cal}, "load_dataset")
     tree = find(dataset, root)
     parts = {part: dataset.read_part(tree, part) for part in dataset.counts}
     if dataset.long_tail:
         for name, use, ratio in (("train", THIN_TRAINING, rho), ("test", THIN_TEST, rho if thin_test else 1)):
             labels = parts[name].y
-            kept = thin(labels, dataset.n_classes, generator(seed, use), rho=ratio, profile=profile)
-            parts[name] = parts[name].rows(kept)
-    rows = cut_parts(parts["train"].y, seed=seed, val=val, cal=cal)
-    parts |= {name: parts["train"].rows(index) for name, index in rows.items() if len(rows) > 1}
-    names = dataset.class_names or (dataset.read_class_names(tree) if dataset.read_class_names else ())
-    return Splits(**parts, class_names=names)
+            kept = long_tail_counts(np.bincount(labels, minlength=dataset.n_classes), ratio)
+            parts[name] = parts[name].rows(draw(labels, kept, generator(seed, use)))
+    whole = parts.pop(ALL if is_whole else "train")
+    rows = cut_parts(whole.y, seed=seed, cal=cal, **shares)
+    cut = {name: whole.rows(index) for name, index in rows.items()} if len(rows) > 1 else {"train": whole}
+    names = dataset.class_names if dataset.read_class_names is None or tree is None else dataset.read_class_names(tree)
+    return Splits(**parts, **cut, class_names=names)
 
 
 def _variants(dataset: NamedDataset) -> list[str]:
@@ -116,7 +128,7 @@ def _variants(dataset: NamedDataset) -> list[str]:
 
 def _options(dataset: NamedDataset) -> list[str]:
     """Return the options of loading a set, apart from those that make another variant of it."""
-    if dataset.load is not None:
-        return [name for name in inspect.signature(dataset.load).parameters if name != "seed"]
-    shares = ["cal"] if "val" in dataset.counts else ["val", "cal"]
-    return ["rho", "profile", "thin_test", *shares] if dataset.long_tail else shares
+    if dataset.draw is not None:
+        return [name for name in inspect.signature(dataset.draw).parameters if name != "seed"]
+    shares = ["cal"] if "val" in dataset.counts else ["val", "cal", "test"] if ALL in dataset.counts else ["val", "cal"]
+    return ["rho", "thin_test", *shares] if dataset.long_tail else shares

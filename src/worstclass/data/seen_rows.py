@@ -1,72 +1,48 @@
-"""Rows that a model has seen: their fingerprints, one record on every fitted estimator, and one policy.
+"""Rows that a model has seen: one record on every fitted estimator, and one policy.
 
-``check_unseen`` is the policy: rows that a model was trained on, or that chose something, prove nothing about it. A row
-is recognised by its fingerprint, the BLAKE2b digest (8 bytes) of its canonical bytes:
+``check_unseen`` is the policy: rows that a model was trained on, or that chose something, prove nothing about it. New
+rows may equal seen rows because they are the same rows, used again, or because the table has few different rows. One
+statistic tells: how evenly the copies of each row are divided between the seen and the new rows. Reuse makes the
+division too even.
 
-- **Numbers** become little-endian float32; -0 becomes 0, and every NaN the same NaN. So a row is the same as float64,
-  float32 or whole numbers, as an array, a tensor or a data frame, flat or in the shape of an image.
-- **Text** gives 8 bytes, its digest. A category stands for its value, whatever its code. Missing text has bytes too.
-- **Sparse** rows of more than 8,192 columns are hashed by the positions and values of their entries other than 0.
+- *Reused*: the division is more even than 999 random divisions of the same rows. Two independent samples are a random
+  division, so independent rows are called reused with a probability of at most 0.001.
+- *Chance*: otherwise, if the division is less even than in nearly all of 199 simulated samples in which half of the new
+  rows are seen rows, used again. Up to 1% of equal rows pass in any case.
+- *Undecided*: anything else, and rows that could all be seen rows, each used once.
 
-Labels and the names of columns are no part of it; the order of the columns counts.
+docs/theory.md has the error rates.
 """
 
 from __future__ import annotations
 
-import itertools
-import numbers
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from worstclass._typing import IntArray
-from worstclass.data.equal_rows import REUSED, UNDECIDED, UNKNOWN, judge_equal_rows
-from worstclass.data.map_style import is_map_dataset
+from worstclass._typing import FloatArray, IntArray
+from worstclass.data.fingerprints import Hashes, row_hashes
 from worstclass.data.splits import count_rows
 from worstclass.exceptions import DataError
-
-Hashes = npt.NDArray[np.uint64]
-
-#: columns up to which a sparse row is hashed as a dense one
-MOST_DENSE_COLUMNS = 8_192
-#: bytes that are made canonical at a time
-CHUNK_BYTES = 1 << 24
 
 #: what rows can have been used for
 ROLES = ("training", "validation", "calibration")
 
+NONE, CHANCE, UNDECIDED, REUSED, UNKNOWN = "none", "chance", "undecided", "reused", "unknown"
 
-def row_hashes(X: Any, *, read_items: bool = False) -> Hashes | None:
-    """Return the fingerprint of each row, shape (n,); None if the rows cannot be read as numbers and text.
-
-    Parameters
-    ----------
-    X : an array, tensor, data frame, sparse matrix, list of rows, or map-style torch ``Dataset``.
-    read_items : read a data set item by item. Without it only one that holds tensors is hashed, since reading another
-        may cost as much as training on it.
-
-    Examples
-    --------
-    >>> rows = np.array([[1.5, 2.0], [0.0, -0.0]])
-    >>> bool((row_hashes(rows) == row_hashes(rows.astype("float32"))).all())
-    True
-    """
-    if is_map_dataset(X):
-        return _dataset_hashes(X, read_items)
-    if hasattr(X, "tocsr"):
-        return _number_hashes(X.tocsr()) if X.shape[1] <= MOST_DENSE_COLUMNS else _entry_hashes(X.tocsr().copy())
-    try:
-        if hasattr(X, "iloc"):
-            plain = X.ndim == 2 and all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in X.dtypes)
-            return _array_hashes(X.to_numpy()) if plain else _table_hashes(X)
-        return _array_hashes(_as_array(X))
-    except (TypeError, ValueError):  # rows of different shapes, cells that are lists and the like
-        return None
+#: share of equal rows that passes in any case
+HANDFUL = 0.01
+#: random divisions, and samples with half of the rows reused
+DIVISIONS, HALF_REUSED = 999, 199
+#: share of the latter that may be as uneven as rows that pass
+HALF_LEVEL = 0.01
+#: share of repeated new rows from which on seen rows without any repetition count as cleaned of copies
+MANY_REPEATS = 0.1
+#: different rows that are tried; of more, these are a random part, because fingerprints are random
+MOST_VALUES = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +103,11 @@ class RowOverlap:
     verdict: str = UNKNOWN
     allowed: bool = False
 
+    @property
+    def n_reused(self) -> int:
+        """The rows that equal a seen row, if chance cannot explain so many; otherwise 0."""
+        return self.n_equal or 0 if self.verdict == REUSED else 0
+
     def __str__(self) -> str:
         copies = f" {self.n_repeated} rows are copies of others among these rows." if self.n_repeated else ""
         if self.n_equal is None or self.n_expected is None:
@@ -163,44 +144,53 @@ def check_unseen(
         ...
     worstclass.exceptions.DataError: certify needs rows that the model has not seen. Of the 20 rows, 20 equal rows...
     """
-    hashes = row_hashes(X, read_items=seen is not None)
-    if hashes is None:
-        return RowOverlap(count_rows(X))
-    unknown = RowOverlap(len(hashes), n_repeated=len(hashes) - len(np.unique(hashes)))
-    if seen is None:
-        return unknown
-    n_equal, n_expected, verdict = judge_equal_rows(hashes, seen.rows_of(roles))
-    found = replace(unknown, n_equal=n_equal, n_expected=n_expected, verdict=verdict)
-    if verdict == REUSED or (verdict == UNDECIDED and not allow_equal_rows):
+    found = row_overlap(X, seen, roles)
+    if found.verdict == REUSED or (found.verdict == UNDECIDED and not allow_equal_rows):
         advice = (
             "Pass rows that were used for nothing else. To count errors on any rows, use evaluate."
-            if verdict == REUSED
+            if found.verdict == REUSED
             else "Whether these rows were used before cannot be decided. If you know that they were not, pass "
             "allow_equal_rows=True (--allow-equal-rows); the result records it."
         )
         raise DataError(
-            f"{owner} needs rows that the model has not seen. Of the {len(hashes)} rows, {n_equal} equal rows that "
-            f"trained the model or chose something for it; about {n_expected:.0f} would by chance. {advice}"
+            f"{owner} needs rows that the model has not seen. Of the {found.n_rows} rows, {found.n_equal} equal rows "
+            f"that trained the model or chose something for it; about {found.n_expected:.0f} would by chance. {advice}"
         )
-    if verdict == UNDECIDED:
+    if found.verdict == UNDECIDED:
         return replace(found, allowed=True)
-    return found if seen.complete else unknown
+    is_known = seen is not None and seen.complete
+    return found if is_known else RowOverlap(found.n_rows, n_repeated=found.n_repeated)
 
 
-def n_seen(X: Any, seen: SeenRows | None) -> int:
-    """Return how many rows equal rows that a model has seen, if that is more than chance can explain; otherwise 0.
+def row_overlap(X: Any, seen: SeenRows | None, roles: Iterable[str] = ROLES) -> RowOverlap:
+    """Compare rows with those that a model has seen in some roles; nothing is refused.
 
     Examples
     --------
     >>> rows = np.arange(40.0).reshape(20, 2)
-    >>> n_seen(rows, SeenRows.of(rows[:15])), n_seen(rows[15:], SeenRows.of(rows[:15]))
-    (15, 0)
+    >>> [row_overlap(new, SeenRows.of(rows[:15])).n_reused for new in (rows, rows[15:])]
+    [15, 0]
     """
-    hashes = None if seen is None else row_hashes(X)
-    if hashes is None or seen is None:
-        return 0
-    n_equal, _, verdict = judge_equal_rows(hashes, seen.rows_of(ROLES))
-    return n_equal if verdict == REUSED else 0
+    hashes = row_hashes(X, read_items=seen is not None)
+    if hashes is None:
+        return RowOverlap(count_rows(X))
+    if seen is None:
+        return RowOverlap(len(hashes), n_repeated=len(hashes) - len(np.unique(hashes)))
+    return compare_hashes(hashes, seen.rows_of(roles))
+
+
+def compare_hashes(new: Hashes, seen: Hashes) -> RowOverlap:
+    """Compare new rows with seen rows by their fingerprints.
+
+    Rows are expected to equal a seen row by chance as often as seen rows equal another seen row.
+    """
+    values, places = np.unique(np.concatenate([seen, new]), return_inverse=True)
+    in_seen = np.bincount(places[: len(seen)], minlength=len(values))
+    in_new = np.bincount(places[len(seen) :], minlength=len(values))
+    n_equal = int(in_new[in_seen > 0].sum())
+    n_expected = len(new) * float(in_seen[in_seen > 1].sum()) / max(len(seen), 1)
+    n_repeated = len(new) - int(np.count_nonzero(in_new))
+    return RowOverlap(len(new), n_equal, n_expected, n_repeated, _verdict(n_equal, in_new, in_seen))
 
 
 def _joined(*parts: Hashes | None) -> Hashes | None:
@@ -214,78 +204,40 @@ def _joined(*parts: Hashes | None) -> Hashes | None:
     return np.sort(np.fromiter(joined.elements(), dtype=np.uint64))
 
 
-def _dataset_hashes(dataset: Any, read_items: bool) -> Hashes | None:
-    if hasattr(dataset, "tensors"):
-        return row_hashes(dataset.tensors[0])
-    if hasattr(getattr(dataset, "dataset", None), "tensors"):  # a torch Subset
-        return row_hashes(dataset.dataset.tensors[0][list(dataset.indices)])
-    if not read_items:
-        return None
-    items = (dataset[i] for i in range(len(dataset)))
-    return _digests(_canonical(_as_array(item[0] if isinstance(item, tuple | list) else item)) for item in items)
+def _verdict(n_equal: int, new: IntArray, seen: IntArray) -> str:
+    if n_equal <= HANDFUL * new.sum():
+        return CHANCE if n_equal else NONE
+    if seen.max() == 1 and new.sum() - np.count_nonzero(new) > MANY_REPEATS * new.sum():
+        return UNDECIDED  # without its copies a sample is no random division
+    rng = np.random.default_rng(0)
+    if _more_even_than_chance(new, seen, rng):
+        return REUSED
+    may_be_copy = bool((new <= seen).all())
+    return CHANCE if not may_be_copy and _less_than_half(new[:MOST_VALUES], seen[:MOST_VALUES], rng) else UNDECIDED
 
 
-def _as_array(X: Any) -> npt.NDArray[Any]:
-    if hasattr(X, "detach"):
-        X = X.detach().cpu()
-        return np.asarray(X.float() if X.dtype.is_floating_point else X)
-    array = np.asarray(X)
-    if array.dtype.kind == "U" and isinstance(X, list | tuple):
-        return np.array(X, dtype=object)  # numpy has made the numbers beside a text into text
-    return array
+def _more_even_than_chance(new: IntArray, seen: IntArray, rng: np.random.Generator) -> bool:
+    """Compare the division of the rows that occur more than once with random divisions of all rows."""
+    repeated = np.flatnonzero(new + seen > 1)[:MOST_VALUES]
+    copies = (new + seen)[repeated]
+    colours = np.append(copies, (new + seen).sum() - copies.sum())
+    drawn = rng.multivariate_hypergeometric(colours, new.sum(), size=DIVISIONS, method="marginals")[:, :-1]
+    return bool(_evenness(new[repeated], seen[repeated]) > _evenness(drawn, copies - drawn).max() + 1e-9)
 
 
-def _array_hashes(array: npt.NDArray[Any]) -> Hashes | None:
-    if array.ndim == 0 or array.dtype.kind in "cV":
-        return None
-    flat = array.reshape(len(array), -1) if len(array) else array.reshape(0, 1)
-    return _number_hashes(flat) if array.dtype.kind in "biuf" else _table_hashes(flat)
+def _less_than_half(new: IntArray, seen: IntArray, rng: np.random.Generator) -> bool:
+    """Compare the division with samples in which half of the new rows were reused; True if it is less even."""
+    half, at_most = int(new.sum()) // 2, np.minimum(new, seen)
+    if at_most.sum() < half:
+        return True
+    simulated = []
+    for reused in rng.multivariate_hypergeometric(at_most, half, size=HALF_REUSED, method="marginals"):
+        records = new + seen - reused
+        seen_then = rng.multivariate_hypergeometric(records, seen.sum(), method="marginals")
+        reused_then = rng.multivariate_hypergeometric(seen_then, half, method="marginals")
+        simulated.append(_evenness(records - seen_then + reused_then, seen_then))
+    return bool(np.mean(np.array(simulated) <= _evenness(new, seen) + 1e-9) <= HALF_LEVEL)
 
 
-def _number_hashes(matrix: Any) -> Hashes:
-    """Hash rows of numbers, dense or sparse, in parts of at most ``CHUNK_BYTES`` as float32."""
-    step = max(1, CHUNK_BYTES // (4 * max(1, matrix.shape[1])))
-    parts = (matrix[start : start + step] for start in range(0, matrix.shape[0], step))
-    dense = (part.toarray() if hasattr(part, "toarray") else part for part in parts)
-    return _digests(row for part in dense for row in _canonical(part))
-
-
-def _canonical(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        canonical = np.ascontiguousarray(values, dtype="<f4")
-    if values.dtype.kind == "f":
-        canonical = canonical + np.float32(0)  # -0 becomes 0
-        canonical[np.isnan(canonical)] = np.nan
-    return canonical
-
-
-def _digests(rows: Iterable[Any]) -> Hashes:
-    return np.frombuffer(b"".join(blake2b(row, digest_size=8).digest() for row in rows), dtype="<u8")
-
-
-def _table_hashes(table: Any) -> Hashes:
-    """Hash rows column by column: 4 bytes for a number, 8 for a text."""
-    import pandas as pd
-
-    frame = pd.DataFrame(table)
-    parts = [_column_bytes(*pd.factorize(frame.iloc[:, j])) for j in range(frame.shape[1])]
-    return _digests(np.concatenate(parts, axis=1) if parts and len(frame) else [b""] * len(frame))
-
-
-def _column_bytes(codes: IntArray, found: Iterable[Any]) -> npt.NDArray[np.uint8]:
-    """Return the bytes of each cell; ``codes`` are places among the values found, and -1 for a missing one."""
-    values = [float(value) if isinstance(value, numbers.Real | np.bool_) else value for value in found]
-    table: npt.NDArray[Any]
-    if all(isinstance(value, float) for value in values):
-        table = _canonical(np.array([*values, np.nan]))
-    else:
-        table = _digests([*(f"{type(value).__name__} {value}".encode() for value in values), b"missing"])
-    return np.ascontiguousarray(table[codes]).view(np.uint8).reshape(len(codes), table.itemsize)
-
-
-def _entry_hashes(rows: Any) -> Hashes:
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    places, values = rows.indices.astype("<i8"), _canonical(rows.data)
-    ends = itertools.pairwise(rows.indptr.tolist())
-    return _digests(b"sparse" + places[a:b].tobytes() + values[a:b].tobytes() for a, b in ends)
+def _evenness(new: IntArray, seen: IntArray) -> FloatArray:
+    return np.asarray((new * seen / np.maximum(new + seen, 1)).sum(axis=-1))

@@ -1,4 +1,4 @@
-"""The user's own data, by path: an image folder, an npz file, a folder of npy files, a CSV or Parquet table."""
+"""The user's own data: an image folder, arrays or a table by path; data sets of the Hugging Face library."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from worstclass.data.splits import ALL, PARTS, Part, Splits, make_splits
+from worstclass.data.arrays import is_npy_folder, label_array, read_arrays
+from worstclass.data.splits import ALL, PARTS, SPLIT_NAMES, Part, Splits, make_splits
 from worstclass.data.trees import is_archive
-from worstclass.exceptions import DatasetError, ParameterError, UnknownNameError, WorstClassError
+from worstclass.exceptions import DataError, DatasetError, ParameterError, UnknownNameError, WorstClassError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
 PARQUET_SUFFIXES = (".parquet", ".pq")
 TABLE_SUFFIXES = (".csv", *PARQUET_SUFFIXES)
 ARRAY_SUFFIX = ".npz"
+TABLE, ARRAYS, IMAGES = "table", "arrays", "images"
 
 #: rows from which on a column that differs in every row is taken for one of ids
 LEAST_IDS = 20
+
+#: columns of a Hugging Face data set that hold the labels and the pictures, where the user names none
+LABEL_COLUMNS = ("label", "labels", "target", "class", "fine_label", "y")
+IMAGE_COLUMNS = ("image", "img", "images", "picture")
 
 #: labels that a number would not give back: 01, -007
 LEADING_ZEROS = r"\s*[+-]?0\d"
@@ -76,34 +82,103 @@ def read_source(
     >>> splits.train.X.shape, splits.test.X.shape
     ((8, 3, 28, 28), (2, 3, 28, 28))
     """
-    from worstclass.data.arrays import is_npy_folder, read_arrays
-
     path = Path(path)
-    is_table = path.suffix.lower() in TABLE_SUFFIXES
-    is_arrays = is_npy_folder(path) if path.is_dir() else path.suffix.lower() == ARRAY_SUFFIX
-    if is_table != (target is not None):
+    kind = kind_of(path)
+    if (kind == TABLE) != (target is not None):
         wanted, unwanted = "the column of the labels when the data is a table", "left out unless the data is a table"
-        raise ParameterError("target", "read_source", allowed=wanted if is_table else unwanted, got=target)
-    if (is_table or is_arrays) and image_size is not None:
+        raise ParameterError("target", "read_source", allowed=wanted if kind == TABLE else unwanted, got=target)
+    if kind != IMAGES and image_size is not None:
         allowed = "left out unless the data is a folder of pictures"
         raise ParameterError("image_size", "read_source", allowed=allowed, got=image_size)
     if target is not None:
         return Source({ALL: read_table(path, target, ignore)})
-    if not path.exists():
-        raise DatasetError(f"There is no file or folder {path}.")
-    if is_arrays:
+    if kind == ARRAYS:
         return Source(read_arrays(path))
-    if not path.is_dir() and not is_archive(path.name):
-        raise DatasetError(
-            f"{path} is of no kind that is read: an image folder or an archive of one, a folder with X.npy and y.npy, "
-            f"or a file {', '.join((ARRAY_SUFFIX, *TABLE_SUFFIXES))}."
-        )
     from worstclass.data.pictures import read_image_folder
 
     return Source(read_image_folder(path, image_size=image_size, skip_corrupt=skip_corrupt))
 
 
-def read_table(path: str | Path, target: str, ignore: Sequence[str] = ()) -> Part:
+def kind_of(path: Path) -> str:
+    """Tell what lies at a path: ``"table"``, ``"arrays"`` or ``"images"``; refuse anything else."""
+    suffix = path.suffix.lower()
+    if not path.exists():
+        raise DatasetError(f"There is no file or folder {path}.")
+    if suffix in TABLE_SUFFIXES:
+        return TABLE
+    if is_npy_folder(path) if path.is_dir() else suffix == ARRAY_SUFFIX:
+        return ARRAYS
+    if path.is_dir() or is_archive(path.name):
+        return IMAGES
+    raise DatasetError(
+        f"{path} cannot be read: give a CSV, Parquet or npz file, a folder with X.npy, or a folder of images or an "
+        "archive of one."
+    )
+
+
+def from_hugging_face(
+    dataset: Any, *, image: str | None = None, label: str | None = None, **options: Any
+) -> Part | Splits:
+    """Turn a data set of the Hugging Face library into a part, and a dictionary of splits into splits.
+
+    Data sets are known by their attributes; the library is not needed.
+
+    Parameters
+    ----------
+    dataset : has ``features``, ``len()``, rows by number and columns by name; or is a mapping of such.
+    image : column of pictures (Pillow images or encoded bytes); by default the first of ``IMAGE_COLUMNS`` that is
+        there. A data set without one is a table, and X is a data frame.
+    label : column of labels; by default the first of ``LABEL_COLUMNS`` that is there. Where its feature has names,
+        they are the labels.
+    options : ``image_size`` and ``skip_corrupt``, as for ``worstclass.data.pictures.stack``.
+    """
+    if isinstance(dataset, Mapping):
+        splits = {SPLIT_NAMES[name.lower()]: rows for name, rows in dataset.items() if name.lower() in SPLIT_NAMES}
+        if "train" not in splits:
+            raise DatasetError(f"The data set has no split to train on. It has {list(dataset)}.")
+        parts: dict[str, Any] = {
+            name: from_hugging_face(rows, image=image, label=label, **options) for name, rows in splits.items()
+        }
+        return Splits(**parts)
+    if not hasattr(dataset, "features") or not hasattr(dataset, "__len__"):
+        raise DataError(
+            "The data set must have features and a length, as those of the datasets library. "
+            f"Got {type(dataset).__name__}; a streamed one has no length, so load it whole."
+        )
+    columns = list(dataset.features)
+    label, image = _column(columns, label, LABEL_COLUMNS), _column(columns, image, IMAGE_COLUMNS)
+    if label is None or not len(dataset):
+        raise DatasetError(f"The data set has no rows, or no column that is known as labels: {columns}. Pass label=.")
+    y = label_array(np.asarray(list(dataset[label])), f"the column {label!r}")
+    if names := getattr(dataset.features[label], "names", None):
+        if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= len(names):
+            allowed = f"a label in 0..{len(names) - 1} in every row; -1 stands for none"
+            raise DatasetError(f"The column {label!r} must have {allowed}.")
+        y = np.array(names, dtype=object)[y]
+    if image is None:
+        import pandas as pd
+
+        table = pd.DataFrame({name: list(dataset[name]) for name in columns if name != label})
+        return Part(categories_for_text(table, "the data set"), y)
+
+    def content(number: int) -> Any:
+        value = dataset[number][image]
+        return value.get("bytes") if isinstance(value, Mapping) else value
+
+    from worstclass.data.pictures import stack
+
+    where = [f"row {number} of the column {image!r}" for number in range(len(dataset))]
+    images, kept = stack(where, content, **options)
+    return Part(images, y[kept])
+
+
+def _column(columns: list[str], given: str | None, usual: tuple[str, ...]) -> str | None:
+    if given is not None and given not in columns:
+        raise DatasetError(f"The data set has no column {given!r} for the {usual[0]}s. It has {columns}.")
+    return given or next((name for name in usual if name in columns), None)
+
+
+def read_table(path: Path, target: str, ignore: Sequence[str] = ()) -> Part:
     """Read a CSV or Parquet file; columns that are not numbers become categories.
 
     Labels of a CSV file are numbers if all of them are, and text otherwise. If one has leading zeros (01), all stay
@@ -121,9 +196,6 @@ def read_table(path: str | Path, target: str, ignore: Sequence[str] = ()) -> Par
     """
     import pandas as pd
 
-    path = Path(path)
-    if not path.is_file():
-        raise DatasetError(f"There is no file {path}. Pass the path of a CSV file, or a data set's name.")
     table = _read(path, target)
     if table.empty:
         raise DatasetError(f"{path} has no rows.")

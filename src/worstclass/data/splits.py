@@ -4,9 +4,8 @@ The rounding of the paper: of n rows, a share s is cut off as ``ceil(s * n)`` ro
 and 6,130. The rows that are kept are shared among the classes by largest remainder: each class gets its share rounded
 down, and the rows still missing go to the classes that lost most by that.
 
-A balanced set is thinned to a long tail by a profile. Class k of K keeps ``floor(n_k * rho ** (-k / (K - 1)))`` of its
-n_k rows under the exponential profile: the first class keeps all, and the last one in rho. Under the step profile the
-first half of the classes keeps all and the second half one in rho.
+A balanced set is thinned to a long tail: class k of K keeps ``floor(n_k * rho ** (-k / (K - 1)))`` of its n_k rows. The
+first class keeps all, and the last one in rho.
 """
 
 from __future__ import annotations
@@ -20,16 +19,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from worstclass._checks import check_choice, check_count, is_number
+from worstclass._checks import check_count, is_number
 from worstclass._typing import IntArray
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ParameterError
 
-PROFILES = ("exponential", "step")
 PARTS = ("val", "cal", "test")
 
 #: share of the official training rows that the paper validates on
 VALIDATION_SHARE = 0.3
+#: share of the rows of a table without official parts that validates, and that tests
+TABLE_SHARE = 0.2
+#: rows of the first class of a long tail for one of the last
+RHO = 10.0
 
 # what a seed of a named data set is used for; a number, once given, stays
 CUTS = {"val": 0, "cal": 1, "test": 4}
@@ -277,36 +279,22 @@ def check_shares(shares: Mapping[str, float], owner: str) -> None:
         raise ParameterError(", ".join(shares), owner, allowed="less than 1 together", got=dict(shares))
 
 
-def profile_counts(counts: npt.ArrayLike, *, rho: float, profile: str = "exponential") -> IntArray:
-    """Return how many of its rows each class keeps.
+def long_tail_counts(counts: npt.ArrayLike, rho: float) -> IntArray:
+    """Return how many of its rows each class of a long tail keeps.
 
     Parameters
     ----------
     counts : rows of each class, in the order of the labels.
     rho : rows of the first class for one of the last, at least 1.
-    profile : ``"exponential"`` or ``"step"``.
 
     Examples
     --------
-    >>> profile_counts([5000] * 10, rho=10).tolist()
+    >>> long_tail_counts([5000] * 10, rho=10).tolist()
     [5000, 3871, 2997, 2320, 1796, 1391, 1077, 834, 645, 500]
-    >>> profile_counts([100] * 4, rho=20, profile="step").tolist()
-    [100, 100, 5, 5]
     """
-    check_choice(profile, "profile", "the imbalanced set", PROFILES)
     if not is_number(rho) or rho < 1:
         raise ParameterError("rho", "the imbalanced set", allowed="a number of at least 1", got=rho)
     rows = np.asarray(counts)
     place = np.arange(len(rows)) / max(len(rows) - 1, 1)
-    if profile == "step":
-        place = (np.arange(len(rows)) >= len(rows) - len(rows) // 2).astype(np.float64)
     # rounded first: of 49 rows and rho = 49 the last class keeps 1, where floating point gives 0.9999999999999999
     return np.floor(np.round(rows * float(rho) ** -place, 9)).astype(np.int64)
-
-
-def thin(
-    labels: npt.NDArray[np.int64], n_classes: int, rng: np.random.Generator, *, rho: float, profile: str
-) -> IntArray:
-    """Return the rows that are kept, drawn at random within a class, in ascending order."""
-    kept = profile_counts(np.bincount(labels, minlength=n_classes), rho=rho, profile=profile)
-    return draw(labels, kept, rng)

@@ -65,6 +65,15 @@ class FileTree:
         except _DAMAGE as error:
             raise DatasetError(f"{self.where(name)} cannot be read: {error}.") from None
 
+    def present(self, name: str) -> str | None:
+        """Return the name of a file as it is there: plain, or compressed by gzip; None where it is not."""
+        return next((there for there in (name, f"{name}.gz") if self.has(there)), None)
+
+    def read_plain(self, name: str) -> bytes:
+        """Return the content of a file that may be compressed by gzip, uncompressed."""
+        there = self.present(name) or name
+        return unpacked(self.read(there), self.where(there))
+
     def where(self, name: str) -> str:
         """Return how a message names a file."""
         return str(self.path / name) if self.is_folder else f"{self.path}: {name}"

@@ -14,8 +14,9 @@ from worstclass._checks import check_delta, check_share, suggests_options
 from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.certificates.certificate import PROVEN
 from worstclass.certificates.held_out import held_out_rows
+from worstclass.data.fingerprints import row_hashes
 from worstclass.data.labels import Labels
-from worstclass.data.seen_rows import ROLES, check_unseen, row_hashes
+from worstclass.data.seen_rows import ROLES, check_unseen
 from worstclass.data.splits import take_rows
 from worstclass.exceptions import DataError, ParameterError, ReusedRowsWarning, UnmetBoundWarning
 from worstclass.wrappers.abstention_rules import (

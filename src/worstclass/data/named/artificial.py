@@ -86,31 +86,26 @@ _MLP = {"module": "mlp", "lr": 0.01}
 _COMPARE = {"epochs": 4000}  # about what the rounds of the paper's boosting take, one step each
 _PAPER = "Saito, Matsuo, Uchida, Suehiro: Bounding the worst-class error: a boosting approach."
 
-SHEETS = {
-    sheet.name: sheet
-    for sheet in (
-        NamedDataset(
-            "artificial-balanced",
-            "five overlapping squares in the plane, 100 rows per class",
-            5,
-            artificial_balanced,
-            {"booster": {"theta": 0.75, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
-            class_names=tuple("12345"),
-            counts={"train": 500, "test": 500_000},
-            rows={"train": 500, "test": 500_000},
-            balanced=True,
-            citation=_PAPER,
-        ),
-        NamedDataset(
-            "artificial-imbalanced",
-            "four overlapping discs in the plane, one with a tenth of the rows",
-            4,
-            artificial_imbalanced,
-            {"booster": {"theta": 0.5, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
-            class_names=tuple("1234"),
-            counts={"train": 3_100, "test": 310_000},
-            rows={"train": 3_100, "test": 310_000},
-            citation=_PAPER,
-        ),
-    )
-}
+SHEETS = (
+    NamedDataset(
+        "artificial-balanced",
+        "five overlapping squares in the plane, 100 rows per class",
+        5,
+        {"train": 500, "test": 500_000},
+        draw=artificial_balanced,
+        settings={"booster": {"theta": 0.75, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
+        class_names=tuple("12345"),
+        balanced=True,
+        citation=_PAPER,
+    ),
+    NamedDataset(
+        "artificial-imbalanced",
+        "four overlapping discs in the plane, one with a tenth of the rows",
+        4,
+        {"train": 3_100, "test": 310_000},
+        draw=artificial_imbalanced,
+        settings={"booster": {"theta": 0.5, "gamma": 0.0995}, "learner": _MLP, "compare": _COMPARE},
+        class_names=tuple("1234"),
+        citation=_PAPER,
+    ),
+)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from worstclass._typing import IntArray
-from worstclass.data.facts import DataFile, Download, NamedDataset, as_labels
+from worstclass.data.facts import Download, NamedDataset, as_labels
 from worstclass.data.pickled import read_pickle
 from worstclass.data.splits import Part
 from worstclass.data.trees import FileTree
@@ -18,21 +18,6 @@ from worstclass.exceptions import DatasetError
 
 IMAGE_SHAPE = (3, 32, 32)
 N_VALUES = 3072
-
-
-def read_batches(tree: FileTree, names: Sequence[str], *, labels: str, n_classes: int) -> Part:
-    """Read batches, one after the other.
-
-    Parameters
-    ----------
-    tree : the files of the extracted folder or of the archive.
-    names : the batches.
-    labels : key of the labels in a batch: ``"labels"``, or ``"fine_labels"`` for the 100 classes.
-    n_classes : number of classes.
-    """
-    batches = [read_batch(tree.read(name), tree.where(name), labels=labels, n_classes=n_classes) for name in names]
-    pixels, found = zip(*batches, strict=True)
-    return Part(np.concatenate(pixels).reshape(-1, *IMAGE_SHAPE), np.concatenate(found))
 
 
 def read_batch(content: bytes, where: str, *, labels: str, n_classes: int) -> tuple[npt.NDArray[np.uint8], IntArray]:
@@ -63,72 +48,59 @@ _HUNDRED = (
     "trout tulip turtle wardrobe whale willow_tree wolf woman worm"
 )
 
-_TEN_FILES = (
-    DataFile("data_batch_1", "c99cafc152244af753f735de768cd75f"),
-    DataFile("data_batch_2", "d4bba439e000b95fd0a9bffe97cbabec"),
-    DataFile("data_batch_3", "54ebc095f3ab1f0389bbae665268c751"),
-    DataFile("data_batch_4", "634d18415352ddfa80567beed471001a"),
-    DataFile("data_batch_5", "482c414d41f54cd18b22e5b47cb7c3cb"),
-    DataFile("test_batch", "40351d587109b95175f43aff81a1287e"),
-)
-_HUNDRED_FILES = (
-    DataFile("train", "16019d7e3df5f24257cddd939b257f8d"),
-    DataFile("test", "f0ef6b0ae62326f3e7ffdfab6717acfc"),
-)
-_LEARNER = {"module": "resnet32", "batch_size": 512, "augment": "crop-flip"}
-
-
-_PARTS = {
-    "cifar10": {"train": [file.name for file in _TEN_FILES[:5]], "test": ["test_batch"]},
-    "cifar100": {"train": ["train"], "test": ["test"]},
+_TEN_FILES = {
+    "data_batch_1": "c99cafc152244af753f735de768cd75f",
+    "data_batch_2": "d4bba439e000b95fd0a9bffe97cbabec",
+    "data_batch_3": "54ebc095f3ab1f0389bbae665268c751",
+    "data_batch_4": "634d18415352ddfa80567beed471001a",
+    "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
+    "test_batch": "40351d587109b95175f43aff81a1287e",
 }
+_HUNDRED_FILES = {"train": "16019d7e3df5f24257cddd939b257f8d", "test": "f0ef6b0ae62326f3e7ffdfab6717acfc"}
 
 
-def _read(folder: str, tree: FileTree, part: str) -> Part:
-    labels, n_classes = ("labels", 10) if folder == "cifar10" else ("fine_labels", 100)
-    return read_batches(tree, _PARTS[folder][part], labels=labels, n_classes=n_classes)
+def _read(tree: FileTree, part: str, *, files: Iterable[str], labels: str, n_classes: int) -> Part:
+    """Read the batches of an official part, one after the other."""
+    names = [name for name in files if name.startswith("test") == (part == "test")]
+    batches = [read_batch(tree.read(name), tree.where(name), labels=labels, n_classes=n_classes) for name in names]
+    pixels, found = zip(*batches, strict=True)
+    return Part(np.concatenate(pixels).reshape(-1, *IMAGE_SHAPE), np.concatenate(found))
 
 
-def _sheet(
-    name: str, summary: str, rows: tuple[int, int, int], booster: dict[str, float] | None = None
-) -> NamedDataset:
+def _sheet(name: str, summary: str, booster: dict[str, float] | None = None) -> NamedDataset:
     is_ten = name.endswith("10")
     folder = "cifar10" if is_ten else "cifar100"
     archive = "cifar-10-python.tar.gz" if is_ten else "cifar-100-python.tar.gz"
     md5 = "c58f30108f718f92721af3b95e74349a" if is_ten else "eb9058c3a382ffc7106e4002c42a8d85"
     classes = tuple((_TEN if is_ten else _HUNDRED).split())
+    files = _TEN_FILES if is_ten else _HUNDRED_FILES
+    labels = "labels" if is_ten else "fine_labels"
+    learner = {"module": "resnet32", "batch_size": 512, "augment": "crop-flip"}
     return NamedDataset(
-        name=name,
-        summary=summary,
-        n_classes=len(classes),
-        settings={**({"booster": booster} if booster else {}), "learner": _LEARNER},
+        name,
+        summary,
+        len(classes),
+        {"train": 50_000, "test": 10_000},
+        functools.partial(_read, files=files, labels=labels, n_classes=len(classes)),
+        settings={**({"booster": booster} if booster else {}), "learner": learner},
         class_names=classes,
-        counts={"train": 50_000, "test": 10_000},
-        rows=dict(zip(("train", "val", "test"), rows, strict=True)),
         balanced=True,
         long_tail=name.startswith("imbalanced"),
-        image_shape=IMAGE_SHAPE,
-        files=_TEN_FILES if is_ten else _HUNDRED_FILES,
+        files=files,
         downloads=(Download(archive, (f"https://www.cs.toronto.edu/~kriz/{archive}",), md5),),
         folder=folder,
         layouts=("cifar-10-batches-py" if is_ten else "cifar-100-python",),
-        read=functools.partial(_read, folder),
         licence="not stated by the publisher",
         citation="Krizhevsky: Learning multiple layers of features from tiny images. 2009.",
-        homepage="https://www.cs.toronto.edu/~kriz/cifar.html",
     )
 
 
-_WHOLE = (35_000, 15_000, 10_000)
 _TAIL = "with a long tail, rho = 10, test rows too"
 _TEN_BOOSTER, _HUNDRED_BOOSTER = {"theta": 0.9, "gamma": 0.2995}, {"theta": 0.4, "gamma": 0.2995}
 
-SHEETS = {
-    sheet.name: sheet
-    for sheet in (
-        _sheet("cifar10", "ten kinds of things, 32 x 32 colour", _WHOLE, _TEN_BOOSTER),
-        _sheet("cifar100", "a hundred kinds of things, 32 x 32 colour", _WHOLE, _HUNDRED_BOOSTER),
-        _sheet("imbalanced-cifar10", f"CIFAR-10 {_TAIL}", (14_301, 6_130, 4_084), _TEN_BOOSTER),
-        _sheet("imbalanced-cifar100", f"CIFAR-100 {_TAIL}", (13_701, 5_872, 3_876)),
-    )
-}
+SHEETS = (
+    _sheet("cifar10", "ten kinds of things, 32 x 32 colour", _TEN_BOOSTER),
+    _sheet("cifar100", "a hundred kinds of things, 32 x 32 colour", _HUNDRED_BOOSTER),
+    _sheet("imbalanced-cifar10", f"CIFAR-10 {_TAIL}", _TEN_BOOSTER),
+    _sheet("imbalanced-cifar100", f"CIFAR-100 {_TAIL}"),
+)

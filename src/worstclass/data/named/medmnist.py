@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from worstclass.data.arrays import Arrays, channels_first
-from worstclass.data.facts import DataFile, Download, NamedDataset, as_labels
+from worstclass.data.facts import Download, NamedDataset, as_labels
 from worstclass.data.splits import Part
 from worstclass.data.trees import FileTree
 from worstclass.exceptions import DatasetError, UnknownNameError
@@ -141,32 +141,27 @@ def sheet(name: str, size: int = 28) -> NamedDataset:
     classes = tuple(facts.classes.split("; "))
     file = f"{name}.npz" if size == 28 else f"{name}_{size}.npz"
     md5 = facts.md5.split()[SIZES.index(size)]
-    rows = dict(zip(("train", "val", "test"), facts.rows, strict=True))
-    shape = (facts.channels, size, size)
     settings: dict[str, dict[str, Any]] = {"learner": {"module": "resnet18", "batch_size": 512}}
     if name == "tissuemnist":  # the paper's values, and its network: a ResNet-18 of three narrow stages
         learner = {"module": "resnet18-small", "batch_size": 512}
         settings = {"booster": {"theta": 0.5, "gamma": 0.2495}, "learner": learner}
     return NamedDataset(
-        name=name,
-        summary=f"{facts.summary}, {size} x {size} {'colour' if facts.channels == 3 else 'grey'}",
-        n_classes=len(classes),
+        name,
+        f"{facts.summary}, {size} x {size} {'colour' if facts.channels == 3 else 'grey'}",
+        len(classes),
+        dict(zip(("train", "val", "test"), facts.rows, strict=True)),
+        functools.partial(_read, file, (facts.channels, size, size), len(classes)),
         settings=settings,
         class_names=classes,
-        counts=rows,
-        rows=rows,
-        image_shape=shape,
-        files=(DataFile(file, md5),),
+        files={file: md5},
         downloads=(Download(file, (_ADDRESS.format(name=file),), md5),),
         folder=name,
         layouts=("medmnist", ".medmnist"),
-        read=functools.partial(_read, file, shape, len(classes)),
         variant="" if size == 28 else f"--size {size}",
         vary=functools.partial(sheet, name),
         licence=facts.licence,
         citation="Yang, Shi, Wei, Liu, Zhao, Ke, Pfister, Ni: MedMNIST v2 - a large-scale lightweight benchmark for 2D "
         "and 3D biomedical image classification. Scientific Data, 2023.",
-        homepage="https://medmnist.com/",
     )
 
 
@@ -184,4 +179,4 @@ def _read(file: str, shape: tuple[int, int, int], n_classes: int, tree: FileTree
     return Part(images, as_labels(labels, n_classes, n_images=len(images), where=where))
 
 
-SHEETS = {name: sheet(name) for name in _FACTS}
+SHEETS = tuple(sheet(name) for name in _FACTS)

@@ -6,12 +6,10 @@ Classes are numbered in the alphabetical order of their WordNet ids, as readers 
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from worstclass.data.facts import DataFile, Download, NamedDataset
-from worstclass.data.pictures import Picture
+from worstclass.data.facts import Download, NamedDataset
+from worstclass.data.pictures import decode_picture
 from worstclass.data.splits import Part
 from worstclass.data.trees import FileTree
 from worstclass.exceptions import DatasetError
@@ -25,7 +23,7 @@ def read_part(tree: FileTree, part: str) -> Part:
     listed = _training_pictures(tree, number) if part == "train" else _validation_pictures(tree, number)
     images = np.empty((len(listed), *IMAGE_SHAPE), np.uint8)
     for row, (name, _) in enumerate(listed):
-        pixels = Picture.of(tree.where(name), partial(tree.read, name)).pixels(channels=3)
+        pixels = decode_picture(tree.read(name), tree.where(name), channels=3)
         if pixels.shape != IMAGE_SHAPE:
             raise DatasetError(f"{tree.where(name)} has the shape {pixels.shape}, not {IMAGE_SHAPE}.")
         images[row] = pixels
@@ -75,23 +73,16 @@ def _lines(tree: FileTree, name: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
-SHEETS = {
-    "tiny-imagenet": NamedDataset(
-        name="tiny-imagenet",
-        summary="200 kinds of things, 64 x 64 colour",
-        n_classes=200,
+SHEETS = (
+    NamedDataset(
+        "tiny-imagenet",
+        "200 kinds of things, 64 x 64 colour",
+        200,
+        {"train": 100_000, "test": 10_000},
+        read_part,
         settings={"booster": {"theta": 0.5, "gamma": 0.2995}, "learner": {"module": "resnet18", "batch_size": 128}},
-        counts={"train": 100_000, "test": 10_000},
-        rows={"train": 70_000, "val": 30_000, "test": 10_000},
         balanced=True,
-        image_shape=IMAGE_SHAPE,
-        files=(
-            DataFile("wnids.txt"),
-            DataFile("words.txt"),
-            DataFile("train/"),
-            DataFile("val/images/"),
-            DataFile("val/val_annotations.txt"),
-        ),
+        files=dict.fromkeys(("wnids.txt", "words.txt", "train/", "val/images/", "val/val_annotations.txt")),
         downloads=(
             Download(
                 "tiny-imagenet-200.zip",
@@ -101,10 +92,8 @@ SHEETS = {
         ),
         folder="tiny-imagenet",
         layouts=("tiny-imagenet-200",),
-        read=read_part,
         read_class_names=read_class_names,
         licence="terms of ImageNet: non-commercial research and education",
         citation="Le, Yang: Tiny ImageNet visual recognition challenge. 2015.",
-        homepage="http://cs231n.stanford.edu/",
     ),
-}
+)
