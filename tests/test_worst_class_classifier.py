@@ -38,7 +38,6 @@ from worstclass import (
     save_model,
 )
 from worstclass.boosting.callbacks import Callback
-from worstclass.ensembles.networks import NetworkClassifier
 from worstclass.ensembles.portfolio import SoftmaxSVC, portfolio_for
 from worstclass.ensembles.schedule import Schedule, default_folds
 from worstclass.exceptions import (
