@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ModuleError, ParameterError
 from worstclass.learners.base import Epoch, Member, Stop, Trained, Training
-from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs
+from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs, batch_sizes
 from worstclass.networks.heads import head_inputs
 from worstclass.randomness import isolated_rng
 
@@ -96,7 +96,7 @@ class TorchRuntime:
 
     def _logits(self, inputs: TorchInputs) -> Iterator[Tensor]:
         self.module.eval()
-        for batch, _ in inputs.batches(EpochSampler(len(inputs), self.batch_size)):
+        for batch, _ in inputs.batches(self.batch_size):
             yield _finite(self.forward(batch))
 
 
@@ -139,7 +139,7 @@ class TorchTraining(Training):
     @property
     def steps_per_epoch(self) -> int:
         """Batches in one epoch."""
-        return len(EpochSampler(len(self.inputs), self.learner.batch_size))
+        return len(batch_sizes(len(self.inputs), self.learner.batch_size))
 
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
         """Train one member; ``stop`` judges each epoch."""
@@ -153,7 +153,6 @@ class TorchTraining(Training):
         y = torch.from_numpy(self.y).to(runtime.device)
         weight = torch.from_numpy(sample_weight.astype(np.float32)).to(runtime.device)
         order = torch.Generator().manual_seed(seed) if self.steps_per_epoch > 1 else None
-        sampler = EpochSampler(len(self.inputs), learner.batch_size, order)
         augment, loss = self._augment(seed), learner.resolved_loss
         with isolated_rng(seed):
             module.load_state_dict(self._start_state())
@@ -165,7 +164,7 @@ class TorchTraining(Training):
             with reading as features:
                 for number in count(1):
                     module.train()
-                    for batch, indices in self.inputs.batches(sampler):
+                    for batch, indices in self.inputs.batches(learner.batch_size, order):
                         at = indices.to(runtime.device)
                         logits = runtime.forward(augment(batch))
                         losses = _one_per_row(criterion(logits, y[at], features(), number), len(at))
