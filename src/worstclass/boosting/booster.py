@@ -155,7 +155,7 @@ class WorstClassBooster(MajorityVote):
                     break
                 r = h.feedback  # line 4: r_k = 1 where h_t meets the floor of class k
                 hedge = hedge.update(r, run.plan.eta)  # line 5: w_k <- w_k exp(-eta r_k), normalised
-                run.enlist(h, w, hedge=hedge)
+                run.enlist(h, w, hedge)
             else:
                 self._extend(run)
         self._warn(run.ended_by)
@@ -186,12 +186,12 @@ class WorstClassBooster(MajorityVote):
                 return
             log_weights = vote_driven(log_weights, run.missed, run.plan.eta)
             w = np.exp(log_weights) / np.exp(log_weights).sum()
-            row_weight, to_mend = mending(run, self._row_weight(run, w))
-            h = run.weak_learn(row_weight, edge_under(w), "extend", to_mend)
+            row_weight, mended_of = mending(run, self._row_weight(run, w))
+            h = run.weak_learn(row_weight, edge_under(w), "extend", mended_of)
             if h is None or not h.reached:
                 self.unmet_edge_ = run.end_early(h, w)
                 return
-            run.enlist(h, w, "extend")
+            run.enlist(h, w)
 
     def _row_weight(self, run: BoostingRun, w: FloatArray) -> FloatArray:
         """Return the weight of each training row under class weights w, of mean 1."""

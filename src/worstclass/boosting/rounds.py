@@ -23,19 +23,10 @@ from worstclass.randomness import SeedTree
 
 #: the edge of a member, from its answers on the training rows and the classes whose floor it meets
 EdgeOf = Callable[[IntArray, BoolArray], float]
-
-
-@dataclass(frozen=True, eq=False)
-class Mending:
-    """What the member of an added round should mend: rows that the vote loses, by the class that needs them."""
-
-    lost: dict[int, IntArray]
-    enough: float
-
-    def share(self, predictions: IntArray) -> float:
-        """Return the share of the lost rows that some answers have right; each class counts alike."""
-        shares = [float((predictions[rows] == k).mean()) for k, rows in self.lost.items() if len(rows)]
-        return sum(shares) / len(shares) if shares else 1.0
+#: the share of the rows to mend that a member has right, from its answers on the training rows
+MendedOf = Callable[[IntArray], float]
+#: the share with which an added round is content
+ENOUGH = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,67 +46,67 @@ class EpochScore:
     feedback: BoolArray
     edge: float
     nearness: float
-    mended: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """The member of a round with the score of its best epoch, and whether that reaches the edge."""
-
-    trained: Trained
-    score: EpochScore
-    reached: bool
-    seconds: float
-
-    @property
-    def feedback(self) -> BoolArray:
-        """r, whether the member meets the floor of each class."""
-        return self.score.feedback
+    mended: float
 
 
 @dataclass(eq=False)
-class Judge:
-    """Says after each epoch whether the member is good enough, is still improving, or is stuck.
+class Round:
+    """One round: it judges the member after each epoch, and in the end holds it with the score of its best epoch.
 
-    Good enough: it reaches the edge and, in an added round, mends enough. Once the edge is reached, mending has a tenth
-    of ``patience`` left.
+    Good enough: the member reaches the edge and, in an added round, mends enough. Once the edge is reached, mending has
+    a tenth of ``patience`` left.
+
+    Attributes
+    ----------
+    best : the score of the best epoch.
+    trained : the member at that epoch.
+    seconds : time that the round took.
     """
 
     run: BoostingRun
     edge_of: EdgeOf
     phase: str
-    mending: Mending | None = None
-    best: EpochScore | None = field(default=None, init=False)
+    mended_of: MendedOf
+    best: EpochScore = field(init=False)
+    trained: Trained = field(init=False)
+    seconds: float = field(init=False)
     _epoch: int = field(default=0, init=False)
     _since_progress: int = field(default=0, init=False)
     _since_reached: int = field(default=0, init=False)
 
-    def __call__(self, done: Epoch) -> Verdict:
-        """Judge the answers after one epoch."""
+    def train(self, row_weight: FloatArray) -> None:
+        """Train the member on weighted rows until the round is content, or over."""
+        started = time.perf_counter()
+        seed = self.run.seeds.seed(1, self.run.next_round)
+        self.trained = self.run.training.train(row_weight, self.judge, seed)
+        self.seconds = time.perf_counter() - started
+
+    def judge(self, done: Epoch) -> Verdict:
+        """Say after an epoch whether the member is good enough, is still improving, or is stuck."""
         found = self._look(done.predictions)
         self._epoch += 1
         self.run.meter.count()
         errors = tuple((1 - found.correct / self.run.labels.totals).tolist())
         self.run.tell("on_epoch_end", EpochInfo(self.run.next_round, self.phase, self._epoch, found.edge, errors))
-        progress = self.best is None or found.edge > self.best.edge
-        better = self.best is None or self._rank(found) > self._rank(self.best)
-        self._since_progress = 0 if progress else self._since_progress + 1
+        first = self._epoch == 1
+        self._since_progress = 0 if first or found.edge > self.best.edge else self._since_progress + 1
+        better = first or self._rank(found) > self._rank(self.best)
         if better:
             self.best = found
         self._since_reached += self.reached
-        if self._good_enough or self._over:
+        if (self.reached and self.best.mended >= ENOUGH) or self._over:
             return Verdict.DONE if better else Verdict.GIVE_UP
         return Verdict.KEEP if better else Verdict.GO_ON
 
     @property
     def reached(self) -> bool:
         """Whether the best epoch reaches the edge."""
-        return self.best is not None and self.best.edge >= self.run.plan.needed_edge
+        return self.best.edge >= self.run.plan.needed_edge
 
     @property
-    def _good_enough(self) -> bool:
-        assert self.best is not None
-        return self.reached and (self.mending is None or self.best.mended >= self.mending.enough)
+    def feedback(self) -> BoolArray:
+        """r, whether the member meets the floor of each class."""
+        return self.best.feedback
 
     @property
     def _over(self) -> bool:
@@ -133,8 +124,8 @@ class Judge:
         correct = count_correct(labels.index, predictions, labels.n_classes)
         feedback = correct >= quota
         nearness = float((np.minimum(correct, quota) / np.maximum(quota, 1)).sum())
-        mended = 1.0 if self.mending is None else self.mending.share(predictions)
-        return EpochScore(correct, feedback, self.edge_of(predictions, feedback), nearness, mended)
+        edge = self.edge_of(predictions, feedback)
+        return EpochScore(correct, feedback, edge, nearness, self.mended_of(predictions))
 
 
 @dataclass(eq=False)
@@ -169,7 +160,7 @@ class BoostingRun:
         return len(self.members) + 1
 
     def weak_learn(
-        self, row_weight: FloatArray, edge_of: EdgeOf, phase: str = "boost", mending: Mending | None = None
+        self, row_weight: FloatArray, edge_of: EdgeOf, phase: str = "boost", mended_of: MendedOf = lambda _: 1.0
     ) -> Round | None:
         """Train one member on weighted rows until its edge is reached, or cannot be.
 
@@ -177,30 +168,28 @@ class BoostingRun:
         """
         if self.members and self.meter.spent:
             return None
-        judge = Judge(self, edge_of, phase, mending)
-        started = time.perf_counter()
+        h = Round(self, edge_of, phase, mended_of)
         try:
-            trained = self.training.train(row_weight, judge, self.seeds.seed(1, self.next_round))
+            h.train(row_weight)
         except ModuleError:
             if not self.members:
                 raise
             return None
-        assert judge.best is not None
-        return Round(trained, judge.best, judge.reached, time.perf_counter() - started)
+        return h
 
-    def enlist(self, h: Round, class_weight: FloatArray, phase: str = "boost", hedge: Hedge | None = None) -> None:
+    def enlist(self, h: Round, class_weight: FloatArray, hedge: Hedge | None = None) -> None:
         """Let the member join the vote, and record the round; ``hedge`` is its state where the round is Hedge's."""
         validation = self._validation_counts(h.trained.member)
-        t, eta = len(self.members) + 1, self.plan.eta
+        t, eta = self.next_round, self.plan.eta
         self.members.append(h.trained.member)
         self.tally.add(h.trained.predictions)
         record = RoundRecord(
             round=t,
-            phase=phase,
+            phase=h.phase if h.reached else "unmet",
             class_weight=tuple(class_weight.tolist()),
-            member_correct=tuple(h.score.correct.tolist()),
+            member_correct=tuple(h.best.correct.tolist()),
             feedback=tuple(h.feedback.astype(int).tolist()),
-            edge=h.score.edge,
+            edge=h.best.edge,
             epochs=h.trained.epochs,
             seconds=h.seconds,
             class_totals=tuple(self.labels.totals.tolist()),
@@ -223,9 +212,9 @@ class BoostingRun:
         else:
             heaviest_first = np.argsort(-class_weight, kind="stable")
             blocking = tuple(self._shortfall(int(k), h) for k in heaviest_first if not h.feedback[k])
-            unmet = UnmetEdge(number, h.score.edge, needed, h.trained.epochs, blocking, bool(spent))
+            unmet = UnmetEdge(number, h.best.edge, needed, h.trained.epochs, blocking, bool(spent))
             if not self.members:
-                self.enlist(h, class_weight, "unmet")
+                self.enlist(h, class_weight)
         self.ended_by = UnmetEdgeWarning(str(unmet))
         if spent:
             which = f"{number} of {self.plan.n_rounds}" if number <= self.plan.n_rounds else f"{number}, an added one,"
@@ -244,7 +233,7 @@ class BoostingRun:
         return np.asarray(self.vote_correct < self.vote_quota)
 
     def _shortfall(self, k: int, h: Round) -> Shortfall:
-        correct = int(h.score.correct[k])
+        correct = int(h.best.correct[k])
         label, floor, total = self.labels.classes.tolist()[k], float(self.floors.theta[k]), int(self.labels.totals[k])
         return Shortfall(label, floor, correct, total, rows_short=int(self.member_quota[k]) - correct)
 

@@ -64,9 +64,7 @@ class MajorityVote(LearnerClassifier):
 
         Members are asked one at a time, and only about rows whose winner can still change.
         """
-        inputs, voters = self._inputs(X), [member.predict for member in self._voters]
-        take = lambda rows: inputs if len(rows) == len(inputs) else inputs.take(rows)  # noqa: E731 - no copy of all
-        return np.asarray(self.classes_[early_vote(voters, len(voters), len(inputs), len(self.classes_), take)])
+        return np.asarray(self.classes_[early_vote(self._voters, self._inputs(X), len(self.classes_))])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of the votes of each class, shape (n, K)."""
