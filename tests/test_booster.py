@@ -11,7 +11,7 @@ from scripted import ScriptedLearner, numbered_rows
 
 from worstclass import Callback, WorstClassBooster
 from worstclass.boosting.extension import CLOSE, needed_rows, shifted, vote_driven
-from worstclass.exceptions import UnmetBoundWarning, UnmetEdgeWarning, WeakLearningError
+from worstclass.exceptions import UnmetBoundWarning, UnmetEdgeWarning
 from worstclass.floors import Floors
 
 # three classes of four rows each
@@ -129,16 +129,17 @@ class TestUnmetEdge:
         assert len(model.estimators_) == 2
         np.testing.assert_array_equal(model.predict(X), self.good)
 
-    def test_raise_carries_round_edges_classes_and_the_partial_ensemble(self):
-        model = booster([[self.good], [self.bad]], n_rounds=5, on_unmet_edge="raise")
-        with pytest.raises(WeakLearningError) as caught:
+    @pytest.mark.filterwarnings("error::worstclass.exceptions.UnmetEdgeWarning")
+    def test_as_an_error_the_warning_leaves_round_edges_classes_and_the_partial_ensemble(self):
+        model = booster([[self.good], [self.bad]], n_rounds=5)
+        with pytest.raises(UnmetEdgeWarning, match="Round 2 could not reach its edge"):
             model.fit(X, Y)
-        error = caught.value
-        assert error.round == 2
-        assert error.needed_edge == pytest.approx(0.6)
-        assert error.best_edge == pytest.approx(1 / 3)
-        assert error.blocking_classes == (0, 1)
-        np.testing.assert_array_equal(error.booster.predict(X), self.good)
+        unmet = model.unmet_edge_
+        assert unmet.round == 2
+        assert unmet.needed_edge == pytest.approx(0.6)
+        assert unmet.best_edge == pytest.approx(1 / 3)
+        assert [row.label for row in unmet.blocking] == [0, 1]
+        np.testing.assert_array_equal(model.predict(X), self.good)
 
     def test_a_first_round_that_fails_leaves_a_usable_model(self):
         with pytest.warns(UnmetEdgeWarning, match="Its member is kept"), pytest.warns(UnmetBoundWarning):

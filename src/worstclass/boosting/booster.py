@@ -19,12 +19,11 @@ from worstclass.boosting.history import UnmetEdge
 from worstclass.boosting.rounds import BoostingRun, EdgeOf, Round
 from worstclass.boosting.voting import MajorityVote
 from worstclass.data.labels import Labels
-from worstclass.exceptions import ParameterError, UnmetBoundWarning, WeakLearningError
+from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.metrics import Shortfall
 
 OWNER = "WorstClassBooster"
-ON_UNMET_EDGE = ("stop", "raise")
 #: what to do about floors that are too high, at the end of a message
 NEAREST = "worstclass.nearest_feasible_floors (worstclass theta --way goal) finds the nearest floors that can be met."
 
@@ -40,7 +39,8 @@ class WorstClassBooster(MajorityVote):
     """A classifier in which every class meets an accuracy floor, or that says which do not.
 
     Boosts a weak learner over *class* weights until the majority vote of the members errs on fewer than
-    ``1 - theta`` of every class of the training sample. Whether it does is counted, never assumed.
+    ``1 - theta`` of every class of the training sample. Whether it does is counted, never assumed. A round that cannot
+    reach its edge ends boosting with an ``UnmetEdgeWarning``; the finished rounds are kept.
 
     Parameters
     ----------
@@ -58,9 +58,6 @@ class WorstClassBooster(MajorityVote):
         ``"per-instance"``: it weighs w_k, as in the authors' code, which favours large classes.
     extend : rounds that may be added after T while the vote misses the bound: True for up to T more, False for
         none, or a number.
-    on_unmet_edge : what happens when one of the T rounds cannot reach the edge. ``"stop"``: boosting ends with a
-        warning and the finished rounds are kept. ``"raise"``: the same, and ``WeakLearningError`` is raised, which
-        carries them.
     max_epochs, max_seconds : epochs in all rounds together, and time, after which boosting ends with the rounds
         that are finished; None is no limit.
     select_on : which validation error chooses the prefix of the vote: of the ``"worst"`` class, or the ``"average"``
@@ -110,7 +107,6 @@ class WorstClassBooster(MajorityVote):
         patience: int | str = "auto",
         weighting: str = "per-class-mean",
         extend: bool | int = True,
-        on_unmet_edge: str = "stop",
         max_epochs: int | None = None,
         max_seconds: float | None = None,
         select_on: str = "worst",
@@ -132,7 +128,6 @@ class WorstClassBooster(MajorityVote):
         self.theta = theta
         self.weighting = weighting
         self.extend = extend
-        self.on_unmet_edge = on_unmet_edge
 
     def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
         """Boost; keep every finished round, whatever happens.
@@ -164,19 +159,10 @@ class WorstClassBooster(MajorityVote):
     def _boost_round(self, run: BoostingRun, w: FloatArray) -> Round | None:
         """Find h_t: train one member under class weights w; None ends the boosting with the finished rounds."""
         h = run.weak_learn(self._row_weight(run, w), edge_under(w))
-        if h is not None and h.reached:
-            return h
-        unmet = self.unmet_edge_ = run.end_early(h, w)
-        if self.on_unmet_edge == "raise" and not unmet.budget_spent:
-            raise WeakLearningError(
-                f"{unmet} {NEAREST}" if unmet.blocking else str(unmet),
-                round=unmet.round,
-                best_edge=unmet.best_edge,
-                needed_edge=unmet.needed_edge,
-                blocking_classes=tuple(row.label for row in unmet.blocking),
-                booster=self,
-            )
-        return None
+        if h is None or not h.reached:
+            self.unmet_edge_ = run.end_early(h, w)
+            return None
+        return h
 
     def _extend(self, run: BoostingRun) -> None:
         """Add rounds after T, driven by the classes that the vote misses, until the bound holds."""
@@ -236,7 +222,6 @@ class WorstClassBooster(MajorityVote):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.weighting, "weighting", OWNER, ROW_WEIGHTS)
-        check_choice(self.on_unmet_edge, "on_unmet_edge", OWNER, ON_UNMET_EDGE)
         if not isinstance(self.extend, bool) and not is_count(self.extend, least=0):
             allowed = "True, False or how many rounds may be added"
             raise ParameterError("extend", OWNER, allowed=allowed, got=self.extend)

@@ -100,7 +100,7 @@ class Search:
             n_workers = 1  # threads would share the global generators, from which torch and scikit-learn draw
         run = Parallel(n_workers, return_as="generator")
         for fit in run(delayed(_fit)(self._at(theta), self.data, self.floors_first) for theta in thetas):
-            fit.booster.callbacks, fit.booster.on_unmet_edge = self.booster.callbacks, self.booster.on_unmet_edge
+            fit.booster.callbacks = self.booster.callbacks
             if fit.record.rounds or fit.record.status == "failed":
                 self.records.append(fit.record)
             if self.best is None and fit.record.rounds:
@@ -112,8 +112,8 @@ class Search:
                 self.progress(fit.record)
 
     def _at(self, theta: Theta) -> WorstClassBooster:
-        """Return a clone at another theta, which calls no callback and does not raise if a round fails."""
-        changes = {"theta": theta, "callbacks": None, "on_unmet_edge": "stop"}
+        """Return a clone at another theta, which calls no callback."""
+        changes = {"theta": theta, "callbacks": None}
         same: WorstClassBooster = clone(type(self.booster)(**{**self.booster.get_params(deep=False), **changes}))
         return same
 

@@ -153,7 +153,7 @@ def nearest_feasible_floors(fitted: Any, *, resolution: float = 0.01) -> Feasibl
 
     Parameters
     ----------
-    fitted : a fitted booster, or what carries one: a ``WeakLearningError`` or a ``ThetaSelection``.
+    fitted : a fitted booster, or a ``ThetaSelection``.
     resolution : floors are multiples of it.
 
     Examples
@@ -173,7 +173,7 @@ def nearest_feasible_floors(fitted: Any, *, resolution: float = 0.01) -> Feasibl
     """
     owner, booster = "nearest_feasible_floors", getattr(fitted, "booster", fitted)
     if not isinstance(booster, WorstClassBooster) or not hasattr(booster, "estimators_"):
-        allowed = "a fitted WorstClassBooster, or a WeakLearningError or ThetaSelection that carries one"
+        allowed = "a fitted WorstClassBooster, or a ThetaSelection"
         raise ParameterError("fitted", owner, allowed=allowed, got=fitted)
     check_share(resolution, "resolution", owner)
     return nearest_floors(booster, Fraction(str(resolution)))
