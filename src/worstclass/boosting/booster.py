@@ -14,9 +14,8 @@ from worstclass._text import n_of
 from worstclass._typing import FloatArray, IntArray
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import mending, vote_driven
-from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
-from worstclass.boosting.history import UnmetEdge
-from worstclass.boosting.rounds import BoostingRun, EdgeOf, Round
+from worstclass.boosting.hedge import Hedge, hedge_rate, n_rounds_for, resolve_gamma
+from worstclass.boosting.rounds import BoostingRun, Round
 from worstclass.boosting.voting import MajorityVote
 from worstclass.data.labels import Labels
 from worstclass.exceptions import ParameterError, UnmetBoundWarning
@@ -93,9 +92,6 @@ class WorstClassBooster(MajorityVote):
     True
     """
 
-    state_names = (*MajorityVote.state_names, "unmet_edge_")
-    unmet_edge_: UnmetEdge | None = None
-
     def __init__(
         self,
         learner: Any,
@@ -141,7 +137,6 @@ class WorstClassBooster(MajorityVote):
             (``select_on``) is least, the longest of equals.
         """
         with self._boosting(X, y, X_val, y_val) as run:
-            self.unmet_edge_ = None
             hedge = Hedge.start(run.labels.n_classes)  # Algorithm 1, line 1: w_1 = 1/K
             for _ in range(run.plan.n_rounds):  # line 2: for t = 1 ... T
                 w = hedge.weights
@@ -150,7 +145,7 @@ class WorstClassBooster(MajorityVote):
                     break
                 r = h.feedback  # line 4: r_k = 1 where h_t meets the floor of class k
                 hedge = hedge.update(r, run.plan.eta)  # line 5: w_k <- w_k exp(-eta r_k), normalised
-                run.enlist(h, w, hedge)
+                run.enlist(h, hedge)
             else:
                 self._extend(run)
         self._warn(run.ended_by)
@@ -158,11 +153,7 @@ class WorstClassBooster(MajorityVote):
 
     def _boost_round(self, run: BoostingRun, w: FloatArray) -> Round | None:
         """Find h_t: train one member under class weights w; None ends the boosting with the finished rounds."""
-        h = run.weak_learn(self._row_weight(run, w), edge_under(w))
-        if h is None or not h.reached:
-            self.unmet_edge_ = run.end_early(h, w)
-            return None
-        return h
+        return run.weak_learn(self._row_weight(run, w), w)
 
     def _extend(self, run: BoostingRun) -> None:
         """Add rounds after T, driven by the classes that the vote misses, until the bound holds."""
@@ -173,11 +164,10 @@ class WorstClassBooster(MajorityVote):
             log_weights = vote_driven(log_weights, run.missed, run.plan.eta)
             w = np.exp(log_weights) / np.exp(log_weights).sum()
             row_weight, mended_of = mending(run, self._row_weight(run, w))
-            h = run.weak_learn(row_weight, edge_under(w), "extend", mended_of)
-            if h is None or not h.reached:
-                self.unmet_edge_ = run.end_early(h, w)
+            h = run.weak_learn(row_weight, w, phase="extend", mended_of=mended_of)
+            if h is None:
                 return
-            run.enlist(h, w)
+            run.enlist(h)
 
     def _row_weight(self, run: BoostingRun, w: FloatArray) -> FloatArray:
         """Return the weight of each training row under class weights w, of mean 1."""
@@ -225,8 +215,3 @@ class WorstClassBooster(MajorityVote):
         if not isinstance(self.extend, bool) and not is_count(self.extend, least=0):
             allowed = "True, False or how many rounds may be added"
             raise ParameterError("extend", OWNER, allowed=allowed, got=self.extend)
-
-
-def edge_under(w: FloatArray) -> EdgeOf:
-    """Return the edge w . r as a function of a member's answers: r_k says whether it meets the floor of class k."""
-    return lambda _, feedback: edge(w, feedback)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from worstclass._typing import BoolArray, FloatArray, IntArray
-from worstclass.boosting.rounds import BoostingRun, MendedOf
+from worstclass.boosting.rounds import BoostingRun, ScoreOf
 
 #: how far a log-weight can rise above that of a class which the vote meets: weights differ by e^2 at the most
 LIMIT = 2.0
@@ -47,7 +47,7 @@ def vote_driven(log_weights: FloatArray, missed: BoolArray, eta: float) -> Float
     return np.asarray((1 - gain / LIMIT) * log_weights + gain * missed)
 
 
-def mending(run: BoostingRun, row_weight: FloatArray) -> tuple[FloatArray, MendedOf]:
+def mending(run: BoostingRun, row_weight: FloatArray) -> tuple[FloatArray, ScoreOf]:
     """Return the row weights of an added round, and what share of the rows to mend its member has right."""
     index = run.labels.index
     lead, kept = needed_rows(run.tally.counts.astype(np.int64), index, run.vote_quota)

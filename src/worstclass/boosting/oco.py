@@ -56,12 +56,12 @@ class InstanceBooster(MajorityVote):
             for _ in range(run.plan.n_rounds):
                 w = hedge.weights
                 class_weight = np.bincount(target, weights=w, minlength=run.labels.n_classes).astype(np.float64)
-                h = run.weak_learn(w * len(w), lambda predictions, _: edge(w, predictions == target))  # noqa: B023
-                if h is None or not h.reached:
-                    run.end_early(h, class_weight)
+                edge_of = lambda predictions, w=w: edge(w, predictions == target)  # noqa: E731
+                h = run.weak_learn(w * len(w), class_weight, edge_of=edge_of)
+                if h is None:
                     break
                 hedge = hedge.update(h.trained.predictions == target, run.plan.eta)
-                run.enlist(h, class_weight, hedge)
+                run.enlist(h, hedge)
         if run.ended_by is not None:
             warnings.warn(run.ended_by, stacklevel=2)
         return self

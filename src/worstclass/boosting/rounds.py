@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.boosting.callbacks import EpochInfo, FitPlan
-from worstclass.boosting.hedge import Hedge, regret_bound
+from worstclass.boosting.hedge import Hedge, edge, regret_bound
 from worstclass.boosting.history import RoundRecord, UnmetEdge
 from worstclass.boosting.vote import VoteTally
 from worstclass.data.labels import Labels
@@ -21,10 +22,8 @@ from worstclass.learners.budget import Meter
 from worstclass.metrics import Shortfall, count_correct
 from worstclass.randomness import SeedTree
 
-#: the edge of a member, from its answers on the training rows and the classes whose floor it meets
-EdgeOf = Callable[[IntArray, BoolArray], float]
-#: the share of the rows to mend that a member has right, from its answers on the training rows
-MendedOf = Callable[[IntArray], float]
+#: a number that says what a member is worth, from its answers on the training rows
+ScoreOf = Callable[[IntArray], float]
 #: the share with which an added round is content
 ENOUGH = 0.8
 
@@ -58,15 +57,20 @@ class Round:
 
     Attributes
     ----------
+    class_weight : w, the class weights of the round.
+    phase : as in ``RoundRecord``.
+    edge_of : the edge of a member; None for w . r, r saying which classes meet their floors.
+    mended_of : in an added round, the share of the rows to mend that a member has right.
     best : the score of the best epoch.
     trained : the member at that epoch.
     seconds : time that the round took.
     """
 
     run: BoostingRun
-    edge_of: EdgeOf
-    phase: str
-    mended_of: MendedOf
+    class_weight: FloatArray
+    phase: str = "boost"
+    edge_of: ScoreOf | None = None
+    mended_of: ScoreOf | None = None
     best: EpochScore = field(init=False)
     trained: Trained = field(init=False)
     seconds: float = field(init=False)
@@ -124,8 +128,9 @@ class Round:
         correct = count_correct(labels.index, predictions, labels.n_classes)
         feedback = correct >= quota
         nearness = float((np.minimum(correct, quota) / np.maximum(quota, 1)).sum())
-        edge = self.edge_of(predictions, feedback)
-        return EpochScore(correct, feedback, edge, nearness, self.mended_of(predictions))
+        reached = edge(self.class_weight, feedback) if self.edge_of is None else self.edge_of(predictions)
+        mended = 1.0 if self.mended_of is None else self.mended_of(predictions)
+        return EpochScore(correct, feedback, reached, nearness, mended)
 
 
 @dataclass(eq=False)
@@ -144,6 +149,7 @@ class BoostingRun:
     tell: Callable[[str, EpochInfo | RoundRecord], None]
     members: list[Member] = field(default_factory=list, init=False)
     history: list[RoundRecord] = field(default_factory=list, init=False)
+    unmet: UnmetEdge | None = field(default=None, init=False)
     ended_by: Warning | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -159,25 +165,27 @@ class BoostingRun:
         """Number of the round to come."""
         return len(self.members) + 1
 
-    def weak_learn(
-        self, row_weight: FloatArray, edge_of: EdgeOf, phase: str = "boost", mended_of: MendedOf = lambda _: 1.0
-    ) -> Round | None:
-        """Train one member on weighted rows until its edge is reached, or cannot be.
+    def weak_learn(self, row_weight: FloatArray, class_weight: FloatArray, **options: Any) -> Round | None:
+        """Train one member on weighted rows until its edge is reached; ``options`` are those of ``Round``.
 
-        None where finished rounds are kept and nothing can be trained: the budget is spent, or the network breaks down.
+        None ends the boosting with the finished rounds: the edge cannot be reached, the budget is spent, or the network
+        breaks down.
         """
-        if self.members and self.meter.spent:
-            return None
-        h = Round(self, edge_of, phase, mended_of)
-        try:
-            h.train(row_weight)
-        except ModuleError:
-            if not self.members:
-                raise
+        h = None
+        if not self.members or not self.meter.spent:
+            h = Round(self, class_weight, **options)
+            try:
+                h.train(row_weight)
+            except ModuleError:
+                if not self.members:
+                    raise
+                h = None
+        if h is None or not h.reached:
+            self._end_early(h)
             return None
         return h
 
-    def enlist(self, h: Round, class_weight: FloatArray, hedge: Hedge | None = None) -> None:
+    def enlist(self, h: Round, hedge: Hedge | None = None) -> None:
         """Let the member join the vote, and record the round; ``hedge`` is its state where the round is Hedge's."""
         validation = self._validation_counts(h.trained.member)
         t, eta = self.next_round, self.plan.eta
@@ -186,7 +194,7 @@ class BoostingRun:
         record = RoundRecord(
             round=t,
             phase=h.phase if h.reached else "unmet",
-            class_weight=tuple(class_weight.tolist()),
+            class_weight=tuple(h.class_weight.tolist()),
             member_correct=tuple(h.best.correct.tolist()),
             feedback=tuple(h.feedback.astype(int).tolist()),
             edge=h.best.edge,
@@ -201,26 +209,24 @@ class BoostingRun:
         self.history.append(record)
         self.tell("on_round_end", record)
 
-    def end_early(self, h: Round | None, class_weight: FloatArray) -> UnmetEdge:
+    def _end_early(self, h: Round | None) -> None:
         """Record that a round could not reach its edge; keep its member if it is the first.
 
         ``h`` is None where nothing was trained.
         """
         number, needed, spent = self.next_round, self.plan.needed_edge, self.meter.spent
-        if h is None:
-            unmet = UnmetEdge(number, 0.0, needed, 0, (), bool(spent))
-        else:
-            heaviest_first = np.argsort(-class_weight, kind="stable")
+        self.unmet = unmet = UnmetEdge(number, 0.0, needed, 0, (), bool(spent))
+        if h is not None:
+            heaviest_first = np.argsort(-h.class_weight, kind="stable")
             blocking = tuple(self._shortfall(int(k), h) for k in heaviest_first if not h.feedback[k])
-            unmet = UnmetEdge(number, h.best.edge, needed, h.trained.epochs, blocking, bool(spent))
+            self.unmet = unmet = replace(unmet, best_edge=h.best.edge, epochs=h.trained.epochs, blocking=blocking)
             if not self.members:
-                self.enlist(h, class_weight)
+                self.enlist(h)
         self.ended_by = UnmetEdgeWarning(str(unmet))
         if spent:
             which = f"{number} of {self.plan.n_rounds}" if number <= self.plan.n_rounds else f"{number}, an added one,"
             message = f"The budget of {spent} was spent before round {which} was finished. {unmet.kept}"
             self.ended_by = BudgetSpentWarning(message)
-        return unmet
 
     @property
     def vote_correct(self) -> IntArray:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._checks import check_choice, check_count, check_positive
 from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.history import RoundRecord, best_prefix
+from worstclass.boosting.history import RoundRecord, UnmetEdge, best_prefix
 from worstclass.boosting.rounds import BoostingRun
 from worstclass.boosting.vote import VoteTally, early_vote
 from worstclass.data.labels import Labels, training_labels
@@ -32,7 +32,8 @@ from worstclass.randomness import SeedTree
 class MajorityVote(LearnerClassifier):
     """Members that vote by majority, after a fit that trained them round by round."""
 
-    state_names = (*LearnerClassifier.state_names, "gamma_", "n_rounds_", "eta_", "n_members_used_")
+    state_names = (*LearnerClassifier.state_names, "gamma_", "n_rounds_", "eta_", "n_members_used_", "unmet_edge_")
+    unmet_edge_: UnmetEdge | None = None
 
     def __init__(
         self,
@@ -64,7 +65,8 @@ class MajorityVote(LearnerClassifier):
 
         Members are asked one at a time, and only about rows whose winner can still change.
         """
-        return np.asarray(self.classes_[early_vote(self._voters, self._inputs(X), len(self.classes_))])
+        inputs = self._inputs(X)
+        return np.asarray(self.classes_[early_vote(self._voters, inputs, len(self.classes_))])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of the votes of each class, shape (n, K)."""
@@ -181,6 +183,7 @@ class MajorityVote(LearnerClassifier):
         self.estimators_: list[Member] = run.members
         self.history_: tuple[RoundRecord, ...] = tuple(run.history)
         self.n_epochs_ = run.meter.epochs
+        self.unmet_edge_ = run.unmet
         self.n_members_used_ = best_prefix(self.history_, self.select_on)
         self._report()
 
