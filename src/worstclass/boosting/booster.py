@@ -148,7 +148,11 @@ class WorstClassBooster(MajorityVote):
                 run.enlist(h, hedge)
             else:
                 self._extend(run)
-        self._warn(run.ended_by)
+        if not self.bound_met_:
+            missed = ", ".join(str(row) for row in self._shortfalls)
+            members = n_of(self.n_members_used_, "member")
+            message = f"The vote of {members} misses the training bound for {missed}. {NEAREST}"
+            warnings.warn(message, UnmetBoundWarning, stacklevel=2)
         return self
 
     def _boost_round(self, run: BoostingRun, w: FloatArray) -> Round | None:
@@ -197,17 +201,6 @@ class WorstClassBooster(MajorityVote):
         self._shortfalls = Shortfall.of_vote(counts, self.classes_.tolist(), floors)
         self.shortfall_ = {row.label: row.rows_short for row in self._shortfalls}
         self.bound_met_ = not self.shortfall_
-
-    def _warn(self, ended_by: Warning | None) -> None:
-        """Warn of a round that ended the boosting and of a bound that is missed, once all is fitted."""
-        if ended_by is not None:
-            warnings.warn(ended_by, stacklevel=3)
-        if not self.bound_met_:
-            missed = ", ".join(str(row) for row in self._shortfalls)
-            message = (
-                f"The vote of {n_of(self.n_members_used_, 'member')} misses the training bound for {missed}. {NEAREST}"
-            )
-            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

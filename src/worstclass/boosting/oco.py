@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -62,8 +61,6 @@ class InstanceBooster(MajorityVote):
                     break
                 hedge = hedge.update(h.trained.predictions == target, run.plan.eta)
                 run.enlist(h, hedge)
-        if run.ended_by is not None:
-            warnings.warn(run.ended_by, stacklevel=2)
         return self
 
     def _plan(self, labels: Labels) -> FitPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -142,6 +143,8 @@ class MajorityVote(LearnerClassifier):
             raise
         self._conclude(run)
         self._tell("on_fit_end")
+        if run.ended_by is not None:
+            warnings.warn(run.ended_by, stacklevel=4)
 
     def _start(self, X: Any, y: Any, X_val: Any, y_val: Any) -> BoostingRun:
         """Check everything that can be checked before training, and bind the learner to the rows."""
