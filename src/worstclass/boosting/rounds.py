@@ -128,9 +128,9 @@ class Round:
         correct = count_correct(labels.index, predictions, labels.n_classes)
         feedback = correct >= quota
         nearness = float((np.minimum(correct, quota) / np.maximum(quota, 1)).sum())
-        reached = edge(self.class_weight, feedback) if self.edge_of is None else self.edge_of(predictions)
+        member_edge = edge(self.class_weight, feedback) if self.edge_of is None else self.edge_of(predictions)
         mended = 1.0 if self.mended_of is None else self.mended_of(predictions)
-        return EpochScore(correct, feedback, reached, nearness, mended)
+        return EpochScore(correct, feedback, member_edge, nearness, mended)
 
 
 @dataclass(eq=False)
