@@ -6,6 +6,7 @@ low and is raised until the booster is content; the value that the user gave it 
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
@@ -14,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from worstclass._checks import check_choice, check_count
+from worstclass._typing import FloatArray, IntArray
 
 #: names of the iteration count among boosted ensembles, ours first
 ITERATIONS = ("max_iter", "n_estimators", "iterations")
@@ -79,6 +81,34 @@ def growing_fits(estimator: Any, rule: CapacityRule, X: Any, y: Any, n_classes: 
         trees = np.ravel(getattr(current, "estimators_", current))
         if rule.kind == "depth" and all(hasattr(tree, "get_depth") and tree.get_depth() < value for tree in trees):
             return  # a deeper limit would give the same trees
+
+
+class GrowingAnswers:
+    """What a classifier answers for fixed rows while it grows.
+
+    Histogram-based trees that grow by warm start keep the trees that they have. So only the new trees are asked, and
+    their scores are added to those of the trees before, in the same order as in ``predict``. Any other classifier is
+    asked as it stands.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self._grown: Any = None
+        self._n_trees = 0
+        self._scores: FloatArray | None = None
+
+    def of(self, estimator: Any) -> IntArray:
+        """Return the class index of each row."""
+        if not hasattr(estimator, "_predictors"):
+            return np.asarray(estimator.predict(self._X), dtype=np.int64)
+        new = copy.copy(estimator)
+        if estimator is self._grown:
+            new._predictors, new._baseline_prediction = estimator._predictors[self._n_trees :], self._scores
+        decision = new.decision_function(self._X)
+        self._grown, self._n_trees = estimator, len(estimator._predictors)
+        self._scores = decision.reshape(len(decision), -1)
+        winners = decision.argmax(axis=1) if decision.ndim == 2 else (decision > 0).astype(np.int64)
+        return np.asarray(estimator.classes_[winners], dtype=np.int64)
 
 
 def geometric_steps(ceiling: int) -> Iterator[int]:

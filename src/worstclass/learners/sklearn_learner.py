@@ -20,7 +20,7 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ParameterError
 from worstclass.learners.base import Encoder, Epoch, Inputs, Member, Training, WeakLearner
 from worstclass.learners.binning import QuantileGrid
-from worstclass.learners.capacity import CapacityRule, capacity_rule, growing_fits
+from worstclass.learners.capacity import CapacityRule, GrowingAnswers, capacity_rule, growing_fits
 from worstclass.randomness import isolated_rng
 
 
@@ -166,12 +166,13 @@ class SklearnTraining(Training):
 
     def epochs(self, sample_weight: FloatArray, seed: int) -> Generator[Epoch, None, None]:
         """Train one member with more and more capacity."""
+        answers = GrowingAnswers(self.inputs.values)
         with isolated_rng(seed):
             for X, y, keywords in self._samples(sample_weight, seed):
                 fresh = with_seed(clone(self.estimator), seed)
                 for estimator in growing_fits(fresh, self.rule, X, y, self.n_classes, **keywords):
                     member = SklearnMember(estimator)
-                    yield Epoch(member.predict(self.inputs), member.predict, partial(copy.deepcopy, member))
+                    yield Epoch(answers.of(estimator), member.predict, partial(copy.deepcopy, member))
 
     def _samples(self, sample_weight: FloatArray, seed: int) -> Iterator[tuple[Any, IntArray, dict[str, FloatArray]]]:
         """Yield what to train on, the next where the one before could not reach the edge: X, y and keywords."""
