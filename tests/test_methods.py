@@ -539,7 +539,7 @@ def test_every_option_of_every_method_reaches_its_model():
         ("la", {"tau": 2.0}, "LogitAdjustment(tau=2.0)"),
         ("cdt", {}, "ClassDependentTemperatures(gamma=0.4)"),
         ("vs", {}, "VectorScaling(gamma=0.15, tau=1.25)"),
-        ("naive", {}, "Naive(over='batch')"),
+        ("naive", {}, "Naive()"),
         ("class-dro", {"step": 0.5}, "ClassDRO(step=0.5)"),
         (
             "ldam-drw",
