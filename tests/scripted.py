@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from worstclass.learners.base import BestEpoch, Epoch, Member, Trained, Training, WeakLearner
+from worstclass.learners.base import Epoch, Member, Training, WeakLearner
 from worstclass.learners.sklearn_learner import ArrayInputs, SklearnEncoder
 
 
@@ -29,15 +29,12 @@ class ScriptedTraining(Training):
         self.inputs = ArrayInputs(X)
         self.sample_weights: list[np.ndarray] = []
 
-    def train(self, sample_weight, stop, seed) -> Trained:
+    def epochs(self, sample_weight, seed):
         passes = self.script[min(len(self.sample_weights), len(self.script) - 1)]
         self.sample_weights.append(sample_weight)
-        best = BestEpoch(stop)
         for answers in passes:
             member = ScriptedMember(np.asarray(answers))
-            if best.judge(Epoch(member.predict(self.inputs), member.predict, lambda member=member: member)):
-                break
-        return best.result()
+            yield Epoch(member.predict(self.inputs), member.predict, lambda member=member: member)
 
 
 class ScriptedLearner(WeakLearner):

@@ -10,8 +10,8 @@ import pytest
 from scripted import ScriptedLearner, numbered_rows
 
 from worstclass import Callback, WorstClassBooster
-from worstclass.boosting.extension import VoteGaps, vote_driven
-from worstclass.exceptions import UnmetBoundWarning, UnmetEdgeWarning, WeakLearningError
+from worstclass.boosting.extension import CLOSE, needed_rows, shifted, vote_driven
+from worstclass.exceptions import UnmetBoundWarning, UnmetEdgeWarning
 from worstclass.floors import Floors
 
 # three classes of four rows each
@@ -129,16 +129,17 @@ class TestUnmetEdge:
         assert len(model.estimators_) == 2
         np.testing.assert_array_equal(model.predict(X), self.good)
 
-    def test_raise_carries_round_edges_classes_and_the_partial_ensemble(self):
-        model = booster([[self.good], [self.bad]], n_rounds=5, on_unmet_edge="raise")
-        with pytest.raises(WeakLearningError) as caught:
+    @pytest.mark.filterwarnings("error::worstclass.exceptions.UnmetEdgeWarning")
+    def test_as_an_error_the_warning_leaves_round_edges_classes_and_the_partial_ensemble(self):
+        model = booster([[self.good], [self.bad]], n_rounds=5)
+        with pytest.raises(UnmetEdgeWarning, match="Round 2 could not reach its edge"):
             model.fit(X, Y)
-        error = caught.value
-        assert error.round == 2
-        assert error.needed_edge == pytest.approx(0.6)
-        assert error.best_edge == pytest.approx(1 / 3)
-        assert error.blocking_classes == (0, 1)
-        np.testing.assert_array_equal(error.booster.predict(X), self.good)
+        unmet = model.unmet_edge_
+        assert unmet.round == 2
+        assert unmet.needed_edge == pytest.approx(0.6)
+        assert unmet.best_edge == pytest.approx(1 / 3)
+        assert [row.label for row in unmet.blocking] == [0, 1]
+        np.testing.assert_array_equal(model.predict(X), self.good)
 
     def test_a_first_round_that_fails_leaves_a_usable_model(self):
         with pytest.warns(UnmetEdgeWarning, match="Its member is kept"), pytest.warns(UnmetBoundWarning):
@@ -203,16 +204,17 @@ class TestExtension:
         # a tenth of one, rounded up: it keeps all four. At theta 0 it needs one and spares one.
         for theta, kept in ((0.5, [0, 1, 2, 3]), (0.0, [1, 2])):
             counts = np.array([[0, 3, 0], [1, 2, 0], [1, 2, 0], [1, 2, 0]] + [[0, 3, 0]] * 4 + [[0, 0, 3]] * 4)
-            gaps = VoteGaps.of(counts, Y, Floors.from_theta(theta, [0, 1, 2]).vote_quota(np.array([4, 4, 4])))
-            np.testing.assert_array_equal(gaps.lead, [-3, -1, -1, -1, 3, 3, 3, 3, 3, 3, 3, 3])
-            np.testing.assert_array_equal(np.flatnonzero(gaps.kept[:4]), kept)
-            np.testing.assert_array_equal(np.flatnonzero(gaps.lost), kept)
+            quota = Floors.from_theta(theta, [0, 1, 2]).vote_quota(np.array([4, 4, 4]))
+            lead, needed = needed_rows(counts, Y, quota)
+            np.testing.assert_array_equal(lead, [-3, -1, -1, -1, 3, 3, 3, 3, 3, 3, 3, 3])
+            np.testing.assert_array_equal(np.flatnonzero(needed[:4]), kept)
+            np.testing.assert_array_equal(np.flatnonzero(needed & (lead <= 0)), kept)
 
     def test_the_weight_of_a_class_is_shifted_within_it(self):
         # leads of class 0: 9, 1, 0, -5; it needs two rows and spares one. Of 100 votes, a lead of 2 is close.
         counts = np.array([[50, 41, 0], [50, 49, 0], [50, 50, 0], [45, 50, 0]] + [[0, 90, 10]] * 4 + [[0, 0, 100]] * 4)
-        gaps = VoteGaps.of(counts, Y, np.array([2, 2, 2]))
-        weight = gaps.row_weight(np.repeat([2.0, 0.5, 0.5], 4), Y, n_votes=100)
+        lead, kept = needed_rows(counts, Y, np.array([2, 2, 2]))
+        weight = shifted(np.repeat([2.0, 0.5, 0.5], 4), Y, kept, kept & (lead <= CLOSE * 100))
         half = 8 / 2  # of class 0's weight 8
         np.testing.assert_allclose(weight[:4], [half / 3, half / 3 + half / 2, half / 3 + half / 2, 0])
         np.testing.assert_allclose(weight[4:8].sum(), 2)

@@ -44,7 +44,6 @@ ONE_OF_EACH = {
     "vector-scaling": VectorScaling(),
     "ldam": LDAM(),
     "naive": Naive(),
-    "naive-sample": Naive(over="sample"),
     "class-dro": ClassDRO(step=0.5),
     "plain": PlainLoss(lambda logits, target: cross_entropy(logits, target, reduction="none")),
 }
@@ -60,17 +59,10 @@ every_loss = pytest.mark.parametrize("loss", ONE_OF_EACH.values(), ids=ONE_OF_EA
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 
 
-def bound(loss, counts, class_losses=None):
-    """A fresh criterion in its first pass; unless told, the class with the largest index is the worst."""
-    criterion = loss.bind(torch.tensor(counts))
-    losses = torch.arange(len(counts)).double() if class_losses is None else torch.as_tensor(class_losses)
-    criterion.begin_epoch(1, lambda: losses)
-    return criterion
-
-
-def rows_of(loss, logits, target, features=None, counts=COUNTS, class_losses=None):
+def rows_of(loss, logits, target, features=None, counts=COUNTS):
+    """Losses of a fresh criterion in its first epoch."""
     features = torch.ones(len(logits), 2, dtype=logits.dtype) if features is None else features
-    return bound(loss, counts, class_losses)(logits, target, features)
+    return loss.bind(torch.tensor(counts))(logits, target, features)
 
 
 def by_hand(loss, counts=COUNTS, logits=LOGITS):
@@ -84,10 +76,6 @@ def random_batch(seed, n_rows, n_classes, scale=2.0):
     features = torch.randn(n_rows, 4, generator=generator, dtype=torch.float64)
     counts = torch.randint(1, 500, (n_classes,), generator=generator).tolist()
     return logits, target, features, counts
-
-
-def must_not_ask():
-    raise AssertionError("asked for class losses, which cost an evaluation")
 
 
 # --- values by hand
@@ -291,20 +279,19 @@ def test_deferred_rule_starts_after_its_pass():
 
 def test_weighted_follows_the_passes():
     criterion = Weighted(CrossEntropy(), Deferred(InverseFrequency(), after=2)).bind(torch.tensor([3, 1]))
-    seen = []
-    for number in (1, 2, 3):
-        criterion.begin_epoch(number, must_not_ask)
-        seen.append(criterion(torch.zeros(1, 2), torch.tensor([1])).item())
+    seen = [criterion(torch.zeros(1, 2), torch.tensor([1]), epoch=number).item() for number in (1, 2, 3)]
     assert seen == pytest.approx([log(2), log(2), 1.5 * log(2)])
 
 
 def test_weighted_passes_on_what_its_loss_needs():
-    assert not Weighted(CrossEntropy(), InverseFrequency()).bind(torch.tensor([3, 1])).needs_features
-    assert Weighted(InfluenceBalanced(), InverseFrequency()).bind(torch.tensor([3, 1])).needs_features
-    # the worst class of the sample reaches the loss inside: class 0, of weight 1/2 and factor 4/3
-    criterion = Weighted(Naive("sample"), InverseFrequency()).bind(torch.tensor([3, 1]))
-    criterion.begin_epoch(1, lambda: torch.tensor([2.0, 1.0]))
-    assert criterion(torch.zeros(2, 2), torch.tensor([0, 1])).tolist() == pytest.approx([2 / 3 * log(2), 0])
+    assert not Weighted(CrossEntropy(), InverseFrequency()).needs_features
+    assert Weighted(InfluenceBalanced(), InverseFrequency()).needs_features
+    # the features reach the loss inside
+    loss, counts = InfluenceBalanced(alpha=4.0), torch.tensor([3, 1])
+    rows, target, features = torch.zeros(2, 2), torch.tensor([0, 1]), torch.tensor([[1.0], [2.0]])
+    inside = loss.bind(counts)(rows, target, features)
+    weighted = Weighted(loss, InverseFrequency()).bind(counts)(rows, target, features)
+    assert weighted.tolist() == pytest.approx((inside * torch.tensor([0.5, 1.5])).tolist())
 
 
 # --- gradients
@@ -330,7 +317,7 @@ def test_gradients(loss, rule):
 def test_influence_balanced_gives_every_row_the_pull_of_its_class_on_the_last_layer():
     torch.manual_seed(0)
     head = nn.Linear(5, 3, bias=False, dtype=torch.float64)
-    criterion = bound(InfluenceBalanced(alpha=1393.0), COUNTS)
+    criterion = InfluenceBalanced(alpha=1393.0).bind(torch.tensor(COUNTS))
     for k, pull in enumerate([16, 81, 1296]):
         for features in torch.randn(4, 1, 5, dtype=torch.float64):
             (gradient,) = torch.autograd.grad(
@@ -343,7 +330,7 @@ def test_influence_balanced_gives_every_row_the_pull_of_its_class_on_the_last_la
 def test_no_gradient_flows_to_the_features_of_influence_balancing():
     features = FEATURES.clone().requires_grad_()
     logits = LOGITS.clone().requires_grad_()
-    bound(InfluenceBalanced(), COUNTS)(logits, TARGET, features).sum().backward()
+    InfluenceBalanced().bind(torch.tensor(COUNTS))(logits, TARGET, features).sum().backward()
     assert features.grad is None
     assert logits.grad.abs().sum() > 0
 
@@ -412,17 +399,9 @@ def test_renaming_the_classes_changes_nothing(loss, rule, seed, n_rows, n_classe
     logits, target, features, counts = random_batch(seed, n_rows, n_classes)
     new_name = torch.tensor(data.draw(st.permutations(range(n_classes))))
     old_name = new_name.argsort()
-    class_losses = torch.arange(n_classes).double()
-    weighted = Weighted(loss, rule)
-    rows = rows_of(weighted, logits, target, features, counts, class_losses)
-    renamed = rows_of(
-        weighted,
-        logits[:, old_name],
-        new_name[target],
-        features,
-        torch.tensor(counts)[old_name].tolist(),
-        class_losses[old_name],
-    )
+    weighted, moved_counts = Weighted(loss, rule), torch.tensor(counts)[old_name].tolist()
+    rows = rows_of(weighted, logits, target, features, counts)
+    renamed = rows_of(weighted, logits[:, old_name], new_name[target], features, moved_counts)
     assert torch.allclose(rows, renamed, rtol=1e-9, atol=1e-12)
 
 
@@ -481,48 +460,6 @@ def test_the_mean_of_the_naive_rows_is_the_maximum(seed, n_rows, n_classes):
     assert rows_of(Naive(), logits, target, counts=counts).mean().item() == pytest.approx(largest)
 
 
-def test_naive_over_the_sample_stays_with_the_worst_class_of_the_pass():
-    criterion = Naive(over="sample").bind(torch.tensor([81, 16, 1]))
-    criterion.begin_epoch(1, lambda: torch.tensor([0.1, 0.9, 0.5]))
-    # class 1 is the worst of the sample, though class 0 is worse in the batch; 98 rows against 16
-    for _ in range(2):
-        assert criterion(LOGITS, TARGET).tolist() == pytest.approx([0, 0, 98 / 16 * log(5 / 3)])
-    criterion.begin_epoch(2, lambda: torch.tensor([0.1, 0.2, 0.5]))
-    assert criterion(LOGITS, TARGET).tolist() == pytest.approx([98 * log(8 / 5), 0, 0])
-
-
-def test_naive_over_the_sample_averages_to_the_class_mean_over_batches():
-    logits, _, _, _ = random_batch(2, 12, 3)
-    target = torch.tensor([0, 1, 0, 0, 2, 0, 1, 0, 0, 0, 1, 0])
-    criterion = bound(Naive("sample"), (8, 3, 1), class_losses=[0.0, 1.0, 0.0])
-    batches = [criterion(logits[i : i + 4], target[i : i + 4]).mean() for i in (0, 4, 8)]
-    wanted = cross_entropy(logits[target == 1], target[target == 1])
-    assert torch.stack(batches).mean().item() == pytest.approx(wanted.item())
-
-
-def test_naive_over_the_sample_in_a_batch_without_the_worst_class_can_be_trained_on():
-    logits = LOGITS[1:].clone().requires_grad_()
-    rows = rows_of(Naive("sample"), logits, TARGET[1:])  # the worst class is 2
-    rows.mean().backward()
-    assert rows.tolist() == [0, 0]
-    assert logits.grad.tolist() == [[0, 0, 0], [0, 0, 0]]
-
-
-def test_naive_over_the_sample_takes_class_losses_of_an_evaluation():
-    with torch.inference_mode():
-        class_losses = torch.tensor([0.0, 0.0, 1.0])
-    logits = LOGITS.clone().requires_grad_()
-    rows_of(Naive("sample"), logits, TARGET, class_losses=class_losses).mean().backward()
-    assert logits.grad[0].abs().sum() > 0
-
-
-@pytest.mark.parametrize("name", sorted(ONE_OF_EACH.keys() - {"naive-sample"}))
-def test_nothing_else_asks_for_class_losses(name):
-    criterion = Weighted(ONE_OF_EACH[name], InverseFrequency()).bind(torch.tensor(COUNTS))
-    criterion.begin_epoch(1, must_not_ask)
-    assert torch.isfinite(criterion(LOGITS, TARGET, FEATURES)).all()
-
-
 # --- class DRO
 
 
@@ -563,10 +500,7 @@ def test_class_dro_loses_no_weight_to_underflow():
 
 def test_influence_balancing_starts_after_the_warm_up():
     criterion = InfluenceBalanced(alpha=1393.0, after=2).bind(torch.tensor(COUNTS))
-    seen = []
-    for number in (1, 2, 3):
-        criterion.begin_epoch(number, must_not_ask)
-        seen.append(criterion(LOGITS, TARGET, FEATURES)[1].item())
+    seen = [criterion(LOGITS, TARGET, FEATURES, number)[1].item() for number in (1, 2, 3)]
     assert seen == pytest.approx([log(4), log(4), log(4) * 16 / 6.001])
 
 
@@ -574,19 +508,16 @@ def test_influence_balancing_begins_the_passes_of_its_base():
     criterion = InfluenceBalanced(base=Weighted(CrossEntropy(), Deferred(InverseFrequency(), after=1)), after=9).bind(
         torch.tensor([3, 1])
     )
-    seen = []
-    for number in (1, 2):
-        criterion.begin_epoch(number, must_not_ask)
-        seen.append(criterion(torch.zeros(1, 2), torch.tensor([1]), torch.zeros(1, 2)).item())
+    row, target, features = torch.zeros(1, 2), torch.tensor([1]), torch.zeros(1, 2)
+    seen = [criterion(row, target, features, number).item() for number in (1, 2)]
     assert seen == pytest.approx([log(2), 1.5 * log(2)])
 
 
 @every_loss
 def test_only_influence_balancing_needs_features(loss):
-    criterion = bound(loss, COUNTS)
-    assert criterion.needs_features == isinstance(loss, InfluenceBalanced)
-    if not criterion.needs_features:
-        assert criterion(LOGITS, TARGET).shape == (3,)
+    assert loss.needs_features == isinstance(loss, InfluenceBalanced)
+    if not loss.needs_features:
+        assert loss.bind(torch.tensor(COUNTS))(LOGITS, TARGET).shape == (3,)
 
 
 # --- trained with
@@ -602,9 +533,8 @@ def test_ldam_trains_cosines(loss):
     criterion = loss.bind(torch.tensor([90, 10]))
     history = []
     for number in range(1, 41):
-        criterion.begin_epoch(number, must_not_ask)
         cosines = normalize(X) @ normalize(weight).T
-        history.append(criterion(cosines, y).mean())
+        history.append(criterion(cosines, y, epoch=number).mean())
         optimizer.zero_grad()
         history[-1].backward()
         optimizer.step()
@@ -640,7 +570,7 @@ def test_the_names():
         ("class-dependent-temperatures", ClassDependentTemperatures(gamma=0.4)),
         ("vector-scaling", VectorScaling(gamma=0.15, tau=1.25)),
         ("ldam", LDAM(max_margin=0.5, scale=30.0)),
-        ("naive", Naive(over="batch")),
+        ("naive", Naive()),
         ("class-dro", ClassDRO(step=0.01)),
     ],
 )
@@ -692,11 +622,6 @@ def test_unknown_weighting_gets_a_suggestion():
 def test_a_weighting_that_is_neither_name_nor_rule_is_refused():
     with pytest.raises(ParameterError, match=r"'rule' parameter of Weighted must be a WeightingRule.*Got \[1.0"):
         build_loss("focal", weighting=[1.0, 2.0])
-
-
-def test_unknown_place_for_the_worst_class_gets_a_suggestion():
-    with pytest.raises(UnknownNameError, match=r"'over' parameter of Naive must be one of .*Did you mean 'batch'\?"):
-        build_loss("naive", over="batches")
 
 
 NOT_AT_LEAST_0 = [-0.1, math.nan, math.inf, "1", None, True]

@@ -26,7 +26,7 @@ from worstclass import (
 )
 from worstclass.boosting.oco import InstanceBooster
 from worstclass.exceptions import DataError, ParameterError
-from worstclass.learners.base import BestEpoch, Epoch
+from worstclass.learners.base import Epoch
 
 pytestmark = pytest.mark.filterwarnings("ignore::worstclass.exceptions.WorstClassWarning")
 
@@ -43,13 +43,11 @@ class SureMember(ScriptedMember):
 
 
 class SureTraining(ScriptedTraining):
-    def train(self, sample_weight, stop, seed):
+    def epochs(self, sample_weight, seed):
         second = np.asarray(self.script[min(len(self.sample_weights), len(self.script) - 1)])
         self.sample_weights.append(sample_weight)
         member = SureMember((second > 0.5).astype(int), second)
-        best = BestEpoch(stop)
-        best.judge(Epoch(member.predict(self.inputs), member.predict, lambda: member))
-        return best.result()
+        yield Epoch(member.predict(self.inputs), member.predict, lambda: member)
 
 
 class SureLearner(ScriptedLearner):

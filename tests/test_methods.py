@@ -292,7 +292,7 @@ def test_every_method_takes_data_frames_with_categories_and_gaps_by_itself(name)
         ("ours", {"extend": "3", "patience": "auto"}, {"extend": 3, "patience": "auto"}),
         ("ib", {"after": "None", "alpha": " 1e3 "}, {"after": None, "alpha": 1000.0}),
         ("ib", {"after": "12"}, {"after": 12}),
-        ("naive", {"over": "sample"}, {"over": "sample"}),
+        ("ce+offsets", {"scores": "proba"}, {"scores": "proba"}),
         ("forest", {"n_estimators": "30"}, {"n_estimators": 30}),
         ("ce", {}, {}),
     ],
@@ -317,7 +317,7 @@ def test_every_default_survives_its_own_text():
         ("forest", {"n_estimators": "2.5"}, "'n_estimators' parameter of the method 'forest' must be a whole number"),
         ("ib", {"after": "soon"}, "'after' parameter of the method 'ib' must be a whole number or none"),
         ("ours", {"extend": "maybe"}, "must be a whole number or true or false. Got 'maybe'"),
-        ("naive", {"over": ""}, "'over' parameter"),
+        ("ce+offsets", {"scores": ""}, "'scores' parameter"),
     ],
     ids=str,
 )
@@ -506,7 +506,6 @@ def test_every_option_of_every_method_reaches_its_model():
         assert str(build_method(method.name, theta=theta, **method.options).get_params()) == str(plain.get_params())
         for option, default in method.options.items():
             other = {
-                "over": "sample",
                 "extend": False,
                 "weighting": "per-instance",
                 "beta": 0.9,
@@ -540,7 +539,7 @@ def test_every_option_of_every_method_reaches_its_model():
         ("la", {"tau": 2.0}, "LogitAdjustment(tau=2.0)"),
         ("cdt", {}, "ClassDependentTemperatures(gamma=0.4)"),
         ("vs", {}, "VectorScaling(gamma=0.15, tau=1.25)"),
-        ("naive", {}, "Naive(over='batch')"),
+        ("naive", {}, "Naive()"),
         ("class-dro", {"step": 0.5}, "ClassDRO(step=0.5)"),
         (
             "ldam-drw",
@@ -633,7 +632,6 @@ def test_the_methods_with_floors_are_these():
         ("ib+cb", {"beta": 2}, "'beta' parameter"),
         ("ib+focal", {"gamma": "x"}, "'gamma' parameter"),
         ("la", {"tau": float("nan")}, "'tau' parameter"),
-        ("naive", {"over": "sampel"}, "Did you mean 'sample'"),
         ("class-dro", {"step": -0.1}, "'step' parameter"),
         ("ldam-drw", {"scale": 0}, "'scale' parameter"),
         ("boosting", {"gamma": 0.9}, "'gamma' parameter of InstanceBooster"),

@@ -96,15 +96,6 @@ def test_parameters_are_as_many_as_documented(name, channels, n_classes, expecte
     assert size(build(name, (channels, 32, 32), n_classes)) == expected
 
 
-def test_the_imagenet_stem():
-    network = build("resnet18", (3, 64, 64), 1000, stem="imagenet")
-    assert size(network) == 11_689_512  # as published for ResNet-18 with 1,000 classes
-    network.eval()
-    with torch.no_grad():
-        assert network.stem(pictures(1, height=224, width=224)).shape == (1, 64, 56, 56)
-        assert network(pictures(2, height=64, width=64)).shape == (2, 1000)
-
-
 def test_the_width_of_the_small_cnn():
     first, second, third = (layer for layer in build("cnn-small", width=5) if isinstance(layer, nn.Conv2d))
     assert (first.out_channels, second.out_channels, third.out_channels) == (5, 10, 20)
@@ -292,16 +283,6 @@ def test_rows_that_are_not_images_or_too_small_are_refused(name, shape, hint):
     assert f"'input_shape' parameter of the network '{name}' must be (channels, height, width)" in text
     assert "at least one channel and 8 pixels per side" in text
     assert f"Got {shape} instead." in text
-
-
-def test_the_imagenet_stem_needs_larger_images():
-    with pytest.raises(ParameterError, match="32 pixels per side"):
-        build("resnet18", (3, 28, 28), stem="imagenet")
-
-
-def test_an_unknown_stem_gets_a_suggestion():
-    with pytest.raises(UnknownNameError, match=r"'stem' parameter of the network 'resnet18' .* mean 'imagenet'\?"):
-        build("resnet18", stem="image-net")
 
 
 @pytest.mark.parametrize("width", [0, -4, 2.5, True, "16"])

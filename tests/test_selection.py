@@ -38,7 +38,6 @@ from worstclass.exceptions import (
     SelectionInterrupted,
     UnknownNameError,
     UnmetBoundWarning,
-    WeakLearningError,
 )
 from worstclass.learners.base import Verdict
 
@@ -102,10 +101,10 @@ class TestGridByHand:
         assert selection.epochs == 12
 
     def test_the_booster_is_fitted_at_it_and_keeps_its_parameters(self):
-        own = {"on_unmet_edge": "raise", "random_state": 7}
+        own = {"patience": 77, "random_state": 7}
         selection = select([ROUND], own=own, candidates=THETAS)
         model = selection.booster
-        assert (model.theta, model.random_state, model.on_unmet_edge) == (0.6, 7, "raise")
+        assert (model.theta, model.random_state, model.patience) == (0.6, 7, 77)
         assert model.bound_met_
         assert model.validation_report_.worst_error == 4 / 20
         assert model.n_epochs_ == 4
@@ -461,14 +460,6 @@ class TestNearestFloors:
         assert not model.bound_met_  # the one given is left as it is
         assert model.theta == 0.6
 
-    def test_of_the_error_that_carries_a_booster(self):
-        model = WorstClassBooster(
-            ScriptedLearner([[answers([5, 5, 9], [10] * 3)]]), 0.6, gamma=0.1, on_unmet_edge="raise"
-        )
-        with pytest.raises(WeakLearningError) as caught:
-            model.fit(X, Y)
-        assert nearest_feasible_floors(caught.value).blocking == [0, 1]
-
     def test_of_a_selection(self):
         selection = select([[answers([5, 9, 9], [10] * 3)]], way="goal", goal=0.6)
         assert nearest_feasible_floors(selection).met  # the booster there is at the nearest floors already
@@ -679,14 +670,14 @@ class TestInterrupts:
     def test_the_rounds_of_the_fit_that_was_interrupted_are_kept(self):
         # 0.8 goes first; its third round is interrupted in its second epoch
         model = WorstClassBooster(Interrupted([ROUND, ROUND, [ROUND[0], None]]), 0.5, gamma=0.1, n_rounds=9)
-        model.set_params(random_state=0, on_unmet_edge="raise")
+        model.set_params(random_state=0, patience=77)
         with pytest.raises(SelectionInterrupted) as caught:
             select_theta(model, X, Y, X_VAL, Y_VAL, candidates=THETAS)
         selection = caught.value.selection
         assert isinstance(caught.value, KeyboardInterrupt)
         assert (selection.theta, selection.met, selection.interrupted) == (0.8, False, True)
         assert [(record.status, record.rounds) for record in selection.candidates] == [("interrupted", 2)]
-        assert (len(selection.booster.estimators_), selection.booster.on_unmet_edge) == (2, "raise")
+        assert (len(selection.booster.estimators_), selection.booster.patience) == (2, 77)
         assert "INTERRUPTED" in str(selection)
         assert json.loads(json.dumps(selection.to_dict()))["interrupted"]
         assert not hasattr(model, "estimators_")

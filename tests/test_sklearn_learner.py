@@ -134,6 +134,35 @@ def test_warm_started_iterations_equal_one_fit_of_the_same_length():
     np.testing.assert_array_equal(seen[-1], direct.predict(X))
 
 
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("grow", ["auto", "max_depth"])
+def test_histogram_trees_answer_as_they_predict_and_each_tree_is_asked_once(
+    n_classes, grow, early_stopping, monkeypatch
+):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes, :2], y[y < n_classes]
+    trees = HistGradientBoostingClassifier(max_iter=30, max_depth=3, early_stopping=early_stopping)
+    asked, decide = [], HistGradientBoostingClassifier.decision_function
+
+    def counting(self, X):
+        asked.append(len(self._predictors))
+        return decide(self, X)
+
+    monkeypatch.setattr(HistGradientBoostingClassifier, "decision_function", counting)
+    training = SklearnLearner(trees, bootstrap=False, grow=grow).bind(X, y, n_classes, seed=0)
+    n_trees = []
+
+    def stop(done):
+        member = done.snapshot()
+        n_trees.append(member.estimator.n_iter_)
+        np.testing.assert_array_equal(done.predictions, member.predict(training.inputs))
+        return Verdict.GO_ON
+
+    training.train(np.ones(len(y)), stop, seed=5)
+    assert sum(asked) == (n_trees[-1] if grow == "auto" else sum(n_trees))
+
+
 def test_depth_stops_growing_when_the_tree_does():
     X, y = load_iris(return_X_y=True)
     depths = []

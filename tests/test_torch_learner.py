@@ -24,7 +24,7 @@ from worstclass.exceptions import (
 )
 from worstclass.learners import torch_inputs
 from worstclass.learners.base import Verdict
-from worstclass.learners.torch_inputs import EpochSampler
+from worstclass.learners.torch_inputs import TorchInputs, batch_sizes
 
 
 def small(input_shape, n_classes):
@@ -283,12 +283,13 @@ def test_images_lie_with_channels_last_and_answers_do_not_change():
 def test_epochs_cover_every_row_once_and_never_end_in_a_single_row():
     generator = torch.Generator().manual_seed(0)
     for n, size in [(33, 16), (32, 16), (5, 16), (17, 16), (1, 16), (49, 16)]:
-        sampler = EpochSampler(n, size, generator)
-        batches = list(sampler)
-        assert len(batches) == len(sampler)
+        rows = TorchInputs(torch.arange(n))
+        batches = [indices for _, indices in rows.batches(size, generator)]
+        assert [len(batch) for batch in batches] == batch_sizes(n, size)
         assert sorted(torch.cat(batches).tolist()) == list(range(n))
         assert n == 1 or min(len(batch) for batch in batches) > 1
-        assert n < 20 or not torch.equal(torch.cat(batches), torch.cat(list(sampler)))  # shuffled anew
+        again = [batch for batch, indices in rows.batches(size, generator) if torch.equal(batch, indices)]
+        assert n < 20 or not torch.equal(torch.cat(batches), torch.cat(again))  # shuffled anew
 
 
 def test_standardized_columns_train_where_raw_ones_do_not(blobs):

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scripted import ScriptedMember, numbered_rows
 
 from worstclass.boosting.vote import VoteTally, early_vote
+from worstclass.learners.sklearn_learner import ArrayInputs
 
 relaxed = settings(deadline=None, max_examples=150)
 
@@ -197,20 +199,23 @@ def test_decided_is_exactly_that_no_continuation_changes_the_winner(n_classes, n
     assert tally.decided(n_left, some).tolist() == [expected[i] for i in some]
 
 
+class CountingMember(ScriptedMember):
+    """Notes of how many rows it was asked."""
+
+    asked: list[int]
+
+    def predict(self, inputs):
+        self.asked.append(len(inputs))
+        return super().predict(inputs)
+
+
 def ask_early(answers, n_classes):
     """Return the winners of ``early_vote``, and of how many rows each member was asked."""
     asked = []
-
-    def member(answer):
-        def answer_rows(rows):
-            asked.append(len(rows))
-            return answer[rows]
-
-        return answer_rows
-
-    members = [member(answer) for answer in answers]
-    winners = early_vote(members, len(members), answers.shape[1], n_classes, take=lambda rows: rows)
-    return winners, asked
+    members = [CountingMember(answer) for answer in answers]
+    for member in members:
+        member.asked = asked
+    return early_vote(members, ArrayInputs(numbered_rows(answers.shape[1])), n_classes), asked
 
 
 @relaxed

@@ -9,7 +9,6 @@
     ├── DataError (ValueError)             X or y cannot be used as given
     │   └── DatasetError                   a named data set or a file cannot be read
     ├── ModuleError (RuntimeError)         a torch module answers in a form that cannot be used
-    ├── WeakLearningError (RuntimeError)   a round cannot reach the edge; carries what was achieved
     └── ModelFormatError (ValueError)      a model folder cannot be read
 
     KeyboardInterrupt
@@ -32,7 +31,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from worstclass.boosting.booster import WorstClassBooster
     from worstclass.selection import ThetaSelection
 
 
@@ -84,36 +82,6 @@ class ModuleError(WorstClassError, RuntimeError):
 
 class ModelFormatError(WorstClassError, ValueError):
     """A model folder cannot be read."""
-
-
-class WeakLearningError(WorstClassError, RuntimeError):
-    """A round of boosting could not reach its edge.
-
-    Attributes
-    ----------
-    round : the number of the round that failed, from 1.
-    best_edge : the largest edge that its learner reached.
-    needed_edge : the edge it had to reach.
-    blocking_classes : the classes below their floor when the edge was best, heaviest first.
-    booster : the booster, fitted with the rounds finished before.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        round: int,
-        best_edge: float,
-        needed_edge: float,
-        blocking_classes: tuple[Any, ...],
-        booster: WorstClassBooster | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.round = round
-        self.best_edge = best_edge
-        self.needed_edge = needed_edge
-        self.blocking_classes = blocking_classes
-        self.booster = booster
 
 
 class SelectionInterrupted(KeyboardInterrupt):

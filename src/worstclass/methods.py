@@ -384,7 +384,7 @@ _method("cdt", "class-dependent temperatures", _with_loss("class-dependent-tempe
 _method("vs", "vector scaling: temperatures and offsets by class", _with_loss("vector-scaling"), gamma=0.15, tau=1.25)
 _rows = _of_networks("boosting.oco", "InstanceBooster")
 _method("boosting", "Hedge over rows with a majority vote (the paper's OCO boosting)", _rows, **_BOOSTING)
-_method("naive", "minimises the largest class-mean cross-entropy", _with_loss("naive"), over="batch")
+_method("naive", "minimises the largest class-mean cross-entropy", _with_loss("naive"))
 _one = "one network trained until every class meets its floor (gamma = 1/2)"
 _method("0.5-dnn", _one, _half_dnn, needs_theta=True, patience="auto")
 _method("ours", "Hedge over classes with a majority vote, extended while the vote misses a floor", _ours, **_OURS)

@@ -359,7 +359,7 @@ def nearest_feasible_floors(fitted: Any, *, resolution: float = 0.01) -> Feasibl
 
     Parameters
     ----------
-    fitted : a fitted booster, or what carries one: a ``WeakLearningError`` or a ``ThetaSelection``.
+    fitted : a fitted booster, or a ``ThetaSelection``, which carries one.
     resolution : floors are multiples of it.
 
     Examples
@@ -379,7 +379,7 @@ def nearest_feasible_floors(fitted: Any, *, resolution: float = 0.01) -> Feasibl
     """
     owner, booster = "nearest_feasible_floors", getattr(fitted, "booster", fitted)
     if not isinstance(booster, WorstClassBooster) or not hasattr(booster, "estimators_"):
-        allowed = "a fitted WorstClassBooster, or a WeakLearningError or ThetaSelection that carries one"
+        allowed = "a fitted WorstClassBooster, or a ThetaSelection, which carries one"
         raise ParameterError("fitted", owner, allowed=allowed, got=fitted)
     check_share(resolution, "resolution", owner)
     return _nearest_floors([booster], Fraction(str(resolution)))
@@ -570,7 +570,7 @@ class Search:
             n_workers = 1  # threads would share the global generators, from which torch and scikit-learn draw
         run = Parallel(n_workers, return_as="generator")
         for fit in run(delayed(_fit)(self._at(theta), self.data, self.floors_first) for theta in thetas):
-            fit.booster.callbacks, fit.booster.on_unmet_edge = self.booster.callbacks, self.booster.on_unmet_edge
+            fit.booster.callbacks = self.booster.callbacks
             if fit.record.rounds or fit.record.status == "failed":
                 self.records.append(fit.record)
             if self.best is None and fit.record.rounds:
@@ -583,7 +583,7 @@ class Search:
 
     def _at(self, theta: Theta) -> WorstClassBooster:
         """Return a clone at another theta, which calls no callback and does not raise if a round fails."""
-        changes = {"theta": theta, "random_state": self.seed, "callbacks": None, "on_unmet_edge": "stop"}
+        changes = {"theta": theta, "random_state": self.seed, "callbacks": None}
         same: WorstClassBooster = clone(type(self.booster)(**{**self.booster.get_params(deep=False), **changes}))
         return same
 

@@ -14,17 +14,15 @@ from worstclass._text import n_of
 from worstclass._typing import FloatArray, IntArray
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.extension import mending, vote_driven
-from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
-from worstclass.boosting.history import UnmetEdge
-from worstclass.boosting.rounds import BoostingRun, EdgeOf, Round
+from worstclass.boosting.hedge import Hedge, hedge_rate, n_rounds_for, resolve_gamma
+from worstclass.boosting.rounds import BoostingRun, Round
 from worstclass.boosting.voting import MajorityVote
 from worstclass.data.labels import Labels
-from worstclass.exceptions import ParameterError, UnmetBoundWarning, WeakLearningError
+from worstclass.exceptions import ParameterError, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.metrics import Shortfall
 
 OWNER = "WorstClassBooster"
-ON_UNMET_EDGE = ("stop", "raise")
 #: what to do about floors that are too high, at the end of a message
 NEAREST = "worstclass.nearest_feasible_floors (worstclass theta --way goal) finds the nearest floors that can be met."
 
@@ -40,7 +38,8 @@ class WorstClassBooster(MajorityVote):
     """A classifier in which every class meets an accuracy floor, or that says which do not.
 
     Boosts a weak learner over *class* weights until the majority vote of the members errs on fewer than
-    ``1 - theta`` of every class of the training sample. Whether it does is counted, never assumed.
+    ``1 - theta`` of every class of the training sample. Whether it does is counted, never assumed. A round that cannot
+    reach its edge ends boosting with an ``UnmetEdgeWarning``; the finished rounds are kept.
 
     Parameters
     ----------
@@ -58,9 +57,6 @@ class WorstClassBooster(MajorityVote):
         ``"per-instance"``: it weighs w_k, as in the authors' code, which favours large classes.
     extend : rounds that may be added after T while the vote misses the bound: True for up to T more, False for
         none, or a number.
-    on_unmet_edge : what happens when one of the T rounds cannot reach the edge. ``"stop"``: boosting ends with a
-        warning and the finished rounds are kept. ``"raise"``: the same, and ``WeakLearningError`` is raised, which
-        carries them.
     max_epochs, max_seconds : epochs in all rounds together, and time, after which boosting ends with the rounds
         that are finished; None is no limit.
     select_on : which validation error chooses the prefix of the vote: of the ``"worst"`` class, or the ``"average"``
@@ -96,9 +92,6 @@ class WorstClassBooster(MajorityVote):
     True
     """
 
-    state_names = (*MajorityVote.state_names, "unmet_edge_")
-    unmet_edge_: UnmetEdge | None = None
-
     def __init__(
         self,
         learner: Any,
@@ -110,7 +103,6 @@ class WorstClassBooster(MajorityVote):
         patience: int | str = "auto",
         weighting: str = "per-class-mean",
         extend: bool | int = True,
-        on_unmet_edge: str = "stop",
         max_epochs: int | None = None,
         max_seconds: float | None = None,
         select_on: str = "worst",
@@ -132,7 +124,6 @@ class WorstClassBooster(MajorityVote):
         self.theta = theta
         self.weighting = weighting
         self.extend = extend
-        self.on_unmet_edge = on_unmet_edge
 
     def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
         """Boost; keep every finished round, whatever happens.
@@ -146,7 +137,6 @@ class WorstClassBooster(MajorityVote):
             (``select_on``) is least, the longest of equals.
         """
         with self._boosting(X, y, X_val, y_val) as run:
-            self.unmet_edge_ = None
             hedge = Hedge.start(run.labels.n_classes)  # Algorithm 1, line 1: w_1 = 1/K
             for _ in range(run.plan.n_rounds):  # line 2: for t = 1 ... T
                 w = hedge.weights
@@ -155,28 +145,19 @@ class WorstClassBooster(MajorityVote):
                     break
                 r = h.feedback  # line 4: r_k = 1 where h_t meets the floor of class k
                 hedge = hedge.update(r, run.plan.eta)  # line 5: w_k <- w_k exp(-eta r_k), normalised
-                run.enlist(h, w, hedge=hedge)
+                run.enlist(h, hedge)
             else:
                 self._extend(run)
-        self._warn(run.ended_by)
+        if not self.bound_met_:
+            missed = ", ".join(str(row) for row in self._shortfalls)
+            members = n_of(self.n_members_used_, "member")
+            message = f"The vote of {members} misses the training bound for {missed}. {NEAREST}"
+            warnings.warn(message, UnmetBoundWarning, stacklevel=2)
         return self
 
     def _boost_round(self, run: BoostingRun, w: FloatArray) -> Round | None:
         """Find h_t: train one member under class weights w; None ends the boosting with the finished rounds."""
-        h = run.weak_learn(self._row_weight(run, w), edge_under(w))
-        if h is not None and h.reached:
-            return h
-        unmet = self.unmet_edge_ = run.end_early(h, w)
-        if self.on_unmet_edge == "raise" and not unmet.budget_spent:
-            raise WeakLearningError(
-                f"{unmet} {NEAREST}" if unmet.blocking else str(unmet),
-                round=unmet.round,
-                best_edge=unmet.best_edge,
-                needed_edge=unmet.needed_edge,
-                blocking_classes=tuple(row.label for row in unmet.blocking),
-                booster=self,
-            )
-        return None
+        return run.weak_learn(self._row_weight(run, w), w)
 
     def _extend(self, run: BoostingRun) -> None:
         """Add rounds after T, driven by the classes that the vote misses, until the bound holds."""
@@ -186,12 +167,11 @@ class WorstClassBooster(MajorityVote):
                 return
             log_weights = vote_driven(log_weights, run.missed, run.plan.eta)
             w = np.exp(log_weights) / np.exp(log_weights).sum()
-            row_weight, to_mend = mending(run, self._row_weight(run, w))
-            h = run.weak_learn(row_weight, edge_under(w), "extend", to_mend)
-            if h is None or not h.reached:
-                self.unmet_edge_ = run.end_early(h, w)
+            row_weight, mended_of = mending(run, self._row_weight(run, w))
+            h = run.weak_learn(row_weight, w, phase="extend", mended_of=mended_of)
+            if h is None:
                 return
-            run.enlist(h, w, "extend")
+            run.enlist(h)
 
     def _row_weight(self, run: BoostingRun, w: FloatArray) -> FloatArray:
         """Return the weight of each training row under class weights w, of mean 1."""
@@ -222,26 +202,9 @@ class WorstClassBooster(MajorityVote):
         self.shortfall_ = {row.label: row.rows_short for row in self._shortfalls}
         self.bound_met_ = not self.shortfall_
 
-    def _warn(self, ended_by: Warning | None) -> None:
-        """Warn of a round that ended the boosting and of a bound that is missed, once all is fitted."""
-        if ended_by is not None:
-            warnings.warn(ended_by, stacklevel=3)
-        if not self.bound_met_:
-            missed = ", ".join(str(row) for row in self._shortfalls)
-            message = (
-                f"The vote of {n_of(self.n_members_used_, 'member')} misses the training bound for {missed}. {NEAREST}"
-            )
-            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self.weighting, "weighting", OWNER, ROW_WEIGHTS)
-        check_choice(self.on_unmet_edge, "on_unmet_edge", OWNER, ON_UNMET_EDGE)
         if not isinstance(self.extend, bool) and not is_count(self.extend, least=0):
             allowed = "True, False or how many rounds may be added"
             raise ParameterError("extend", OWNER, allowed=allowed, got=self.extend)
-
-
-def edge_under(w: FloatArray) -> EdgeOf:
-    """Return the edge w . r as a function of a member's answers: r_k says whether it meets the floor of class k."""
-    return lambda _, feedback: edge(w, feedback)

@@ -15,12 +15,10 @@ that the missed classes need: only such votes close the gap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from worstclass._typing import BoolArray, FloatArray, IntArray
-from worstclass.boosting.rounds import BoostingRun, Mending
+from worstclass.boosting.rounds import BoostingRun, ScoreOf
 
 #: how far a log-weight can rise above that of a class which the vote meets: weights differ by e^2 at the most
 LIMIT = 2.0
@@ -30,8 +28,6 @@ FOCUS = 0.5
 CLOSE = 0.02
 #: share of the rows which a class may have wrong that it keeps all the same, so that there is a choice
 SPARE = 0.1
-#: share of the lost rows needed by the missed classes that a member should have right
-ENOUGH = 0.8
 
 
 def vote_driven(log_weights: FloatArray, missed: BoolArray, eta: float) -> FloatArray:
@@ -51,56 +47,54 @@ def vote_driven(log_weights: FloatArray, missed: BoolArray, eta: float) -> Float
     return np.asarray((1 - gain / LIMIT) * log_weights + gain * missed)
 
 
-@dataclass(frozen=True, eq=False)
-class VoteGaps:
-    """By how much the vote has each training row right, and which rows each class needs to meet the bound.
-
-    Attributes
-    ----------
-    lead : votes of the row's own class beyond those of the strongest other; negative where the row is lost.
-    kept : rows that their class does not let go of.
-    """
-
-    lead: IntArray
-    kept: BoolArray
-
-    @classmethod
-    def of(cls, counts: IntArray, index: IntArray, quota: IntArray) -> VoteGaps:
-        """Look at the votes ``counts`` (n, K) on rows of the classes ``index``; ``quota`` of a class must be right."""
-        rows = np.arange(len(index))
-        others = counts.copy()
-        others[rows, index] = -1
-        lead = counts[rows, index] - others.max(axis=1)
-        kept = np.zeros(len(index), dtype=bool)
-        for k, needed in enumerate(quota):
-            of_class = np.flatnonzero(index == k)
-            spare = int(np.ceil(SPARE * (len(of_class) - needed)))
-            nearest = np.argsort(-lead[of_class], kind="stable")
-            kept[of_class[nearest[: int(needed) + spare]]] = True
-        return cls(lead, kept)
-
-    @property
-    def lost(self) -> BoolArray:
-        """Rows that are needed and not won; a tie may go either way."""
-        return self.kept & (self.lead <= 0)
-
-    def row_weight(self, row_weight: FloatArray, index: IntArray, n_votes: int) -> FloatArray:
-        """Shift the weights of rows within their class; the weight of a class as a whole stays as it is."""
-        shifted = np.zeros_like(row_weight)
-        close = self.kept & (self.lead <= CLOSE * n_votes)
-        for k in np.unique(index):
-            of_class = index == k
-            kept, focus = of_class & self.kept, of_class & close
-            share = FOCUS if focus.any() else 0.0
-            total = row_weight[of_class].sum()
-            shifted[kept] += (1 - share) * total / kept.sum()
-            shifted[focus] += share * total / max(focus.sum(), 1)
-        return shifted
-
-
-def mending(run: BoostingRun, row_weight: FloatArray) -> tuple[FloatArray, Mending]:
-    """Return the row weights of an added round, and what its member has to mend."""
+def mending(run: BoostingRun, row_weight: FloatArray) -> tuple[FloatArray, ScoreOf]:
+    """Return the row weights of an added round, and what share of the rows to mend its member has right."""
     index = run.labels.index
-    gaps = VoteGaps.of(run.tally.counts.astype(np.int64), index, run.vote_quota)
-    lost = {int(k): np.flatnonzero(gaps.lost & (index == k)) for k in np.flatnonzero(run.missed)}
-    return gaps.row_weight(row_weight, index, run.tally.n_votes), Mending(lost, ENOUGH)
+    lead, kept = needed_rows(run.tally.counts.astype(np.int64), index, run.vote_quota)
+    lost = {int(k): np.flatnonzero(kept & (lead <= 0) & (index == k)) for k in np.flatnonzero(run.missed)}
+
+    def mended_of(predictions: IntArray) -> float:
+        shares = [float((predictions[rows] == k).mean()) for k, rows in lost.items() if len(rows)]
+        return sum(shares) / len(shares) if shares else 1.0  # each class counts alike
+
+    return shifted(row_weight, index, kept, kept & (lead <= CLOSE * run.tally.n_votes)), mended_of
+
+
+def needed_rows(counts: IntArray, index: IntArray, quota: IntArray) -> tuple[IntArray, BoolArray]:
+    """Return by how much the vote has each row right, and which rows each class needs to meet the bound.
+
+    Parameters
+    ----------
+    counts : votes of each row and class, shape (n, K).
+    index : class of each row.
+    quota : rows of each class that must be right.
+
+    Returns
+    -------
+    The votes of the row's own class beyond those of the strongest other, negative where the row is lost, and whether
+    its class keeps the row. A tie may go either way.
+    """
+    rows = np.arange(len(index))
+    others = counts.copy()
+    others[rows, index] = -1
+    lead = counts[rows, index] - others.max(axis=1)
+    kept = np.zeros(len(index), dtype=bool)
+    for k, needed in enumerate(quota):
+        of_class = np.flatnonzero(index == k)
+        spare = int(np.ceil(SPARE * (len(of_class) - needed)))
+        nearest = np.argsort(-lead[of_class], kind="stable")
+        kept[of_class[nearest[: int(needed) + spare]]] = True
+    return lead, kept
+
+
+def shifted(row_weight: FloatArray, index: IntArray, kept: BoolArray, close: BoolArray) -> FloatArray:
+    """Shift the weights of rows within their class; the weight of a class as a whole stays as it is."""
+    weight = np.zeros_like(row_weight)
+    for k in np.unique(index):
+        of_class = index == k
+        all_kept, focus = of_class & kept, of_class & close
+        share = FOCUS if focus.any() else 0.0
+        total = row_weight[of_class].sum()
+        weight[all_kept] += (1 - share) * total / all_kept.sum()
+        weight[focus] += share * total / max(focus.sum(), 1)
+    return weight

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 
 from worstclass._checks import suggests_options
-from worstclass._typing import FloatArray, IntArray
 from worstclass.boosting.callbacks import FitPlan
 from worstclass.boosting.hedge import Hedge, edge, hedge_rate, n_rounds_for, resolve_gamma
-from worstclass.boosting.rounds import EdgeOf
 from worstclass.boosting.voting import MajorityVote
 from worstclass.data.labels import Labels
 
@@ -58,14 +55,12 @@ class InstanceBooster(MajorityVote):
             for _ in range(run.plan.n_rounds):
                 w = hedge.weights
                 class_weight = np.bincount(target, weights=w, minlength=run.labels.n_classes).astype(np.float64)
-                h = run.weak_learn(w * len(w), edge_on_rows(w, target))
-                if h is None or not h.reached:
-                    run.end_early(h, class_weight)
+                edge_of = lambda predictions, w=w: edge(w, predictions == target)  # noqa: E731
+                h = run.weak_learn(w * len(w), class_weight, edge_of=edge_of)
+                if h is None:
                     break
                 hedge = hedge.update(h.trained.predictions == target, run.plan.eta)
-                run.enlist(h, class_weight, hedge=hedge)
-        if run.ended_by is not None:
-            warnings.warn(run.ended_by, stacklevel=2)
+                run.enlist(h, hedge)
         return self
 
     def _plan(self, labels: Labels) -> FitPlan:
@@ -74,8 +69,3 @@ class InstanceBooster(MajorityVote):
         T = n_rounds_for(gamma, n) if self.n_rounds == "auto" else int(self.n_rounds)
         classes = tuple(labels.classes.tolist())
         return FitPlan(classes, theta=(), n_rounds=T, max_extra_rounds=0, gamma=gamma, eta=hedge_rate(T, n))
-
-
-def edge_on_rows(w: FloatArray, target: IntArray) -> EdgeOf:
-    """Return the edge w . r as a function of a member's answers: r_i says whether it has row i right."""
-    return lambda predictions, _: edge(w, predictions == target)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.boosting.callbacks import EpochInfo, FitPlan
-from worstclass.boosting.hedge import Hedge, regret_bound
+from worstclass.boosting.hedge import Hedge, edge, regret_bound
 from worstclass.boosting.history import RoundRecord, UnmetEdge
 from worstclass.boosting.vote import VoteTally
 from worstclass.data.labels import Labels
@@ -21,21 +22,10 @@ from worstclass.learners.budget import Meter
 from worstclass.metrics import Shortfall, count_correct
 from worstclass.randomness import SeedTree
 
-#: the edge of a member, from its answers on the training rows and the classes whose floor it meets
-EdgeOf = Callable[[IntArray, BoolArray], float]
-
-
-@dataclass(frozen=True, eq=False)
-class Mending:
-    """What the member of an added round should mend: rows that the vote loses, by the class that needs them."""
-
-    lost: dict[int, IntArray]
-    enough: float
-
-    def share(self, predictions: IntArray) -> float:
-        """Return the share of the lost rows that some answers have right; each class counts alike."""
-        shares = [float((predictions[rows] == k).mean()) for k, rows in self.lost.items() if len(rows)]
-        return sum(shares) / len(shares) if shares else 1.0
+#: a number that says what a member is worth, from its answers on the training rows
+ScoreOf = Callable[[IntArray], float]
+#: the share with which an added round is content
+ENOUGH = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,67 +45,72 @@ class EpochScore:
     feedback: BoolArray
     edge: float
     nearness: float
-    mended: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Round:
-    """The member of a round with the score of its best epoch, and whether that reaches the edge."""
-
-    trained: Trained
-    score: EpochScore
-    reached: bool
-    seconds: float
-
-    @property
-    def feedback(self) -> BoolArray:
-        """r, whether the member meets the floor of each class."""
-        return self.score.feedback
+    mended: float
 
 
 @dataclass(eq=False)
-class Judge:
-    """Says after each epoch whether the member is good enough, is still improving, or is stuck.
+class Round:
+    """One round: it judges the member after each epoch, and in the end holds it with the score of its best epoch.
 
-    Good enough: it reaches the edge and, in an added round, mends enough. Once the edge is reached, mending has a tenth
-    of ``patience`` left.
+    Good enough: the member reaches the edge and, in an added round, mends enough. Once the edge is reached, mending has
+    a tenth of ``patience`` left.
+
+    Attributes
+    ----------
+    class_weight : w, the class weights of the round.
+    phase : as in ``RoundRecord``.
+    edge_of : the edge of a member; None for w . r, r saying which classes meet their floors.
+    mended_of : in an added round, the share of the rows to mend that a member has right.
+    best : the score of the best epoch.
+    trained : the member at that epoch.
+    seconds : time that the round took.
     """
 
     run: BoostingRun
-    edge_of: EdgeOf
-    phase: str
-    mending: Mending | None = None
-    best: EpochScore | None = field(default=None, init=False)
+    class_weight: FloatArray
+    phase: str = "boost"
+    edge_of: ScoreOf | None = None
+    mended_of: ScoreOf | None = None
+    best: EpochScore = field(init=False)
+    trained: Trained = field(init=False)
+    seconds: float = field(init=False)
     _epoch: int = field(default=0, init=False)
     _since_progress: int = field(default=0, init=False)
     _since_reached: int = field(default=0, init=False)
 
-    def __call__(self, done: Epoch) -> Verdict:
-        """Judge the answers after one epoch."""
+    def train(self, row_weight: FloatArray) -> None:
+        """Train the member on weighted rows until the round is content, or over."""
+        started = time.perf_counter()
+        seed = self.run.seeds.seed(1, self.run.next_round)
+        self.trained = self.run.training.train(row_weight, self.judge, seed)
+        self.seconds = time.perf_counter() - started
+
+    def judge(self, done: Epoch) -> Verdict:
+        """Say after an epoch whether the member is good enough, is still improving, or is stuck."""
         found = self._look(done.predictions)
         self._epoch += 1
         self.run.meter.count()
         errors = tuple((1 - found.correct / self.run.labels.totals).tolist())
         self.run.tell("on_epoch_end", EpochInfo(self.run.next_round, self.phase, self._epoch, found.edge, errors))
-        progress = self.best is None or found.edge > self.best.edge
-        better = self.best is None or self._rank(found) > self._rank(self.best)
-        self._since_progress = 0 if progress else self._since_progress + 1
+        first = self._epoch == 1
+        self._since_progress = 0 if first or found.edge > self.best.edge else self._since_progress + 1
+        better = first or self._rank(found) > self._rank(self.best)
         if better:
             self.best = found
         self._since_reached += self.reached
-        if self._good_enough or self._over:
+        if (self.reached and self.best.mended >= ENOUGH) or self._over:
             return Verdict.DONE if better else Verdict.GIVE_UP
         return Verdict.KEEP if better else Verdict.GO_ON
 
     @property
     def reached(self) -> bool:
         """Whether the best epoch reaches the edge."""
-        return self.best is not None and self.best.edge >= self.run.plan.needed_edge
+        return self.best.edge >= self.run.plan.needed_edge
 
     @property
-    def _good_enough(self) -> bool:
-        assert self.best is not None
-        return self.reached and (self.mending is None or self.best.mended >= self.mending.enough)
+    def feedback(self) -> BoolArray:
+        """r, whether the member meets the floor of each class."""
+        return self.best.feedback
 
     @property
     def _over(self) -> bool:
@@ -133,8 +128,9 @@ class Judge:
         correct = count_correct(labels.index, predictions, labels.n_classes)
         feedback = correct >= quota
         nearness = float((np.minimum(correct, quota) / np.maximum(quota, 1)).sum())
-        mended = 1.0 if self.mending is None else self.mending.share(predictions)
-        return EpochScore(correct, feedback, self.edge_of(predictions, feedback), nearness, mended)
+        member_edge = edge(self.class_weight, feedback) if self.edge_of is None else self.edge_of(predictions)
+        mended = 1.0 if self.mended_of is None else self.mended_of(predictions)
+        return EpochScore(correct, feedback, member_edge, nearness, mended)
 
 
 @dataclass(eq=False)
@@ -153,6 +149,7 @@ class BoostingRun:
     tell: Callable[[str, EpochInfo | RoundRecord], None]
     members: list[Member] = field(default_factory=list, init=False)
     history: list[RoundRecord] = field(default_factory=list, init=False)
+    unmet: UnmetEdge | None = field(default=None, init=False)
     ended_by: Warning | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -168,39 +165,39 @@ class BoostingRun:
         """Number of the round to come."""
         return len(self.members) + 1
 
-    def weak_learn(
-        self, row_weight: FloatArray, edge_of: EdgeOf, phase: str = "boost", mending: Mending | None = None
-    ) -> Round | None:
-        """Train one member on weighted rows until its edge is reached, or cannot be.
+    def weak_learn(self, row_weight: FloatArray, class_weight: FloatArray, **options: Any) -> Round | None:
+        """Train one member on weighted rows until its edge is reached; ``options`` are those of ``Round``.
 
-        None where finished rounds are kept and nothing can be trained: the budget is spent, or the network breaks down.
+        None ends the boosting with the finished rounds: the edge cannot be reached, the budget is spent, or the network
+        breaks down.
         """
-        if self.members and self.meter.spent:
+        h = None
+        if not self.members or not self.meter.spent:
+            h = Round(self, class_weight, **options)
+            try:
+                h.train(row_weight)
+            except ModuleError:
+                if not self.members:
+                    raise
+                h = None
+        if h is None or not h.reached:
+            self._end_early(h)
             return None
-        judge = Judge(self, edge_of, phase, mending)
-        started = time.perf_counter()
-        try:
-            trained = self.training.train(row_weight, judge, self.seeds.seed(1, self.next_round))
-        except ModuleError:
-            if not self.members:
-                raise
-            return None
-        assert judge.best is not None
-        return Round(trained, judge.best, judge.reached, time.perf_counter() - started)
+        return h
 
-    def enlist(self, h: Round, class_weight: FloatArray, phase: str = "boost", hedge: Hedge | None = None) -> None:
+    def enlist(self, h: Round, hedge: Hedge | None = None) -> None:
         """Let the member join the vote, and record the round; ``hedge`` is its state where the round is Hedge's."""
         validation = self._validation_counts(h.trained.member)
-        t, eta = len(self.members) + 1, self.plan.eta
+        t, eta = self.next_round, self.plan.eta
         self.members.append(h.trained.member)
         self.tally.add(h.trained.predictions)
         record = RoundRecord(
             round=t,
-            phase=phase,
-            class_weight=tuple(class_weight.tolist()),
-            member_correct=tuple(h.score.correct.tolist()),
+            phase=h.phase if h.reached else "unmet",
+            class_weight=tuple(h.class_weight.tolist()),
+            member_correct=tuple(h.best.correct.tolist()),
             feedback=tuple(h.feedback.astype(int).tolist()),
-            edge=h.score.edge,
+            edge=h.best.edge,
             epochs=h.trained.epochs,
             seconds=h.seconds,
             class_totals=tuple(self.labels.totals.tolist()),
@@ -212,26 +209,24 @@ class BoostingRun:
         self.history.append(record)
         self.tell("on_round_end", record)
 
-    def end_early(self, h: Round | None, class_weight: FloatArray) -> UnmetEdge:
+    def _end_early(self, h: Round | None) -> None:
         """Record that a round could not reach its edge; keep its member if it is the first.
 
         ``h`` is None where nothing was trained.
         """
         number, needed, spent = self.next_round, self.plan.needed_edge, self.meter.spent
-        if h is None:
-            unmet = UnmetEdge(number, 0.0, needed, 0, (), bool(spent))
-        else:
-            heaviest_first = np.argsort(-class_weight, kind="stable")
+        self.unmet = unmet = UnmetEdge(number, 0.0, needed, 0, (), bool(spent))
+        if h is not None:
+            heaviest_first = np.argsort(-h.class_weight, kind="stable")
             blocking = tuple(self._shortfall(int(k), h) for k in heaviest_first if not h.feedback[k])
-            unmet = UnmetEdge(number, h.score.edge, needed, h.trained.epochs, blocking, bool(spent))
+            self.unmet = unmet = replace(unmet, best_edge=h.best.edge, epochs=h.trained.epochs, blocking=blocking)
             if not self.members:
-                self.enlist(h, class_weight, "unmet")
+                self.enlist(h)
         self.ended_by = UnmetEdgeWarning(str(unmet))
         if spent:
             which = f"{number} of {self.plan.n_rounds}" if number <= self.plan.n_rounds else f"{number}, an added one,"
             message = f"The budget of {spent} was spent before round {which} was finished. {unmet.kept}"
             self.ended_by = BudgetSpentWarning(message)
-        return unmet
 
     @property
     def vote_correct(self) -> IntArray:
@@ -244,7 +239,7 @@ class BoostingRun:
         return np.asarray(self.vote_correct < self.vote_quota)
 
     def _shortfall(self, k: int, h: Round) -> Shortfall:
-        correct = int(h.score.correct[k])
+        correct = int(h.best.correct[k])
         label, floor, total = self.labels.classes.tolist()[k], float(self.floors.theta[k]), int(self.labels.totals[k])
         return Shortfall(label, floor, correct, total, rows_short=int(self.member_quota[k]) - correct)
 

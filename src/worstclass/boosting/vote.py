@@ -7,13 +7,13 @@ renaming classes renames answers and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from worstclass._typing import BoolArray, IntArray
+from worstclass.learners.base import Inputs, Member
 
 
 class VoteTally:
@@ -83,36 +83,22 @@ class VoteTally:
         return np.asarray(top_two[:, 1] - top_two[:, 0], dtype=np.int64)
 
 
-def early_vote(
-    members: Iterable[Callable[[Any], npt.NDArray[np.integer]]],
-    n_members: int,
-    n_rows: int,
-    n_classes: int,
-    take: Callable[[IntArray], Any],
-) -> IntArray:
+def early_vote(members: Sequence[Member], inputs: Inputs, n_classes: int) -> IntArray:
     """Vote with one member at a time, asking only about the rows that are still open.
-
-    Parameters
-    ----------
-    members : callables from some rows' inputs to class indices, used one after the other.
-    n_members : how many there are.
-    n_rows, n_classes : size of the problem.
-    take : the inputs of the rows of given indices.
 
     Returns
     -------
     The winners: exactly those of the full vote, since a row leaves only when no answer still to come can
     change its winner.
     """
-    tally = VoteTally(n_rows, n_classes)
-    open_rows = np.arange(n_rows)
-    inputs = take(open_rows)
+    tally = VoteTally(len(inputs), n_classes)
+    rows, rest = np.arange(len(inputs)), inputs
     for asked, member in enumerate(members, start=1):
-        tally.add(member(inputs), open_rows)
-        still_open = ~tally.decided(n_members - asked, open_rows)
+        tally.add(member.predict(rest), rows)
+        still_open = ~tally.decided(len(members) - asked, rows)
         if not still_open.any():
             break
         if still_open.mean() <= 0.9:  # gathering rows costs about as much as a tenth of asking about them
-            open_rows = open_rows[still_open]
-            inputs = take(open_rows)
+            rows = rows[still_open]
+            rest = inputs.take(rows)
     return tally.winners

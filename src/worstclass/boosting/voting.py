@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._checks import check_choice, check_count, check_positive
 from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.history import RoundRecord, best_prefix
+from worstclass.boosting.history import RoundRecord, UnmetEdge, best_prefix
 from worstclass.boosting.rounds import BoostingRun
 from worstclass.boosting.vote import VoteTally, early_vote
 from worstclass.data.labels import Labels, training_labels
@@ -32,7 +33,8 @@ from worstclass.randomness import SeedTree
 class MajorityVote(LearnerClassifier):
     """Members that vote by majority, after a fit that trained them round by round."""
 
-    state_names = (*LearnerClassifier.state_names, "gamma_", "n_rounds_", "eta_", "n_members_used_")
+    state_names = (*LearnerClassifier.state_names, "gamma_", "n_rounds_", "eta_", "n_members_used_", "unmet_edge_")
+    unmet_edge_: UnmetEdge | None = None
 
     def __init__(
         self,
@@ -64,9 +66,8 @@ class MajorityVote(LearnerClassifier):
 
         Members are asked one at a time, and only about rows whose winner can still change.
         """
-        inputs, voters = self._inputs(X), [member.predict for member in self._voters]
-        take = lambda rows: inputs if len(rows) == len(inputs) else inputs.take(rows)  # noqa: E731 - no copy of all
-        return np.asarray(self.classes_[early_vote(voters, len(voters), len(inputs), len(self.classes_), take)])
+        inputs = self._inputs(X)
+        return np.asarray(self.classes_[early_vote(self._voters, inputs, len(self.classes_))])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the share of the votes of each class, shape (n, K)."""
@@ -142,6 +143,8 @@ class MajorityVote(LearnerClassifier):
             raise
         self._conclude(run)
         self._tell("on_fit_end")
+        if run.ended_by is not None:
+            warnings.warn(run.ended_by, stacklevel=4)
 
     def _start(self, X: Any, y: Any, X_val: Any, y_val: Any) -> BoostingRun:
         """Check everything that can be checked before training, and bind the learner to the rows."""
@@ -183,6 +186,7 @@ class MajorityVote(LearnerClassifier):
         self.estimators_: list[Member] = run.members
         self.history_: tuple[RoundRecord, ...] = tuple(run.history)
         self.n_epochs_ = run.meter.epochs
+        self.unmet_edge_ = run.unmet
         self.n_members_used_ = best_prefix(self.history_, self.select_on)
         self._report()
 

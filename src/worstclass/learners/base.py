@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +92,7 @@ Stop = Callable[[Epoch], Verdict]
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A member, its answers on the training rows, and how many epochs it took."""
+    """The member of the best epoch, its answers on the training rows, and how many epochs were trained."""
 
     member: Member
     predictions: IntArray
@@ -110,8 +111,28 @@ class Training(ABC):
         return 1
 
     @abstractmethod
+    def epochs(self, sample_weight: FloatArray, seed: int) -> Generator[Epoch, None, None]:
+        """Train one member epoch by epoch, and yield what there is after each.
+
+        Parameters
+        ----------
+        sample_weight : weights of the rows, of mean 1.
+        seed : fixes what is random.
+        """
+
     def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
-        """Train one member under row weights of mean 1; ``stop`` judges each epoch, ``seed`` fixes what is random."""
+        """Train one member; ``stop`` judges each epoch."""
+        best, n_epochs = None, 0
+        with closing(self.epochs(sample_weight, seed)) as epochs:
+            for done in epochs:
+                n_epochs += 1
+                verdict = stop(done)
+                if best is None or verdict in (Verdict.DONE, Verdict.KEEP):
+                    best = done.snapshot(), done.predictions
+                if verdict in (Verdict.DONE, Verdict.GIVE_UP):
+                    break
+        assert best is not None, "a learner must make at least one epoch"
+        return Trained(*best, n_epochs)
 
 
 class WeakLearner(BaseEstimator, ABC):
@@ -152,25 +173,3 @@ class WeakLearner(BaseEstimator, ABC):
     def restored_members(self, encoder: Any, n_classes: int, states: Sequence[Any]) -> list[Member]:
         """Return members from the ``state`` of each; or, of tensors by name, from a function that reads it."""
         raise NotImplementedError(f"Members of {type(self).__name__} cannot be stored.")
-
-
-class BestEpoch:
-    """Remembers the best epoch of a round, and turns the verdicts into what the round returns."""
-
-    def __init__(self, stop: Stop) -> None:
-        self._stop = stop
-        self.epochs = 0
-        self.trained: Trained | None = None
-
-    def judge(self, done: Epoch) -> bool:
-        """Show an epoch to the judge; return True when training is over."""
-        self.epochs += 1
-        verdict = self._stop(done)
-        if verdict in (Verdict.DONE, Verdict.KEEP) or self.trained is None:
-            self.trained = Trained(done.snapshot(), done.predictions, self.epochs)
-        return verdict in (Verdict.DONE, Verdict.GIVE_UP)
-
-    def result(self) -> Trained:
-        """Return the member to use, with the number of epochs that were spent in all."""
-        assert self.trained is not None, "a learner must make at least one epoch"
-        return Trained(self.trained.member, self.trained.predictions, self.epochs)

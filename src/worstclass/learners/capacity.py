@@ -6,6 +6,7 @@ low and is raised until the booster is content; the value that the user gave it 
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
@@ -14,11 +15,12 @@ import numpy as np
 from sklearn.base import clone
 
 from worstclass._checks import check_choice, check_count
+from worstclass._typing import FloatArray, IntArray
 
 #: names of the iteration count among boosted ensembles, ours first
 ITERATIONS = ("max_iter", "n_estimators", "iterations")
-#: deepest tree that is tried where the user set no depth
-DEEPEST = 64
+#: the most that is tried where the user set no limit
+CEILINGS = {"epochs": 1000, "iterations": 100, "depth": 64}
 
 
 class CapacityRule(NamedTuple):
@@ -62,13 +64,51 @@ def growing_fits(estimator: Any, rule: CapacityRule, X: Any, y: Any, n_classes: 
     X, y, keywords : the sample of this round, and further keywords of ``fit``.
     n_classes : number of classes; a sample need not have rows of all.
     """
-    if rule.kind == "fixed":
+    if rule.parameter is None:
         yield estimator.fit(X, y, **keywords)
-    elif rule.kind == "epochs":
-        for _ in range(_ceiling(estimator, rule, default=1000)):
+        return
+    ceiling = _ceiling(estimator, rule)
+    if rule.kind == "epochs":
+        for _ in range(ceiling):
             yield estimator.partial_fit(X, y, classes=np.arange(n_classes), **keywords)
-    else:
-        yield from _raised(estimator, rule, X, y, **keywords)
+        return
+    warm = rule.kind == "iterations" and "warm_start" in estimator.get_params(deep=False)
+    if warm:
+        estimator.set_params(warm_start=True)
+    for value in geometric_steps(ceiling) if rule.kind == "iterations" else range(1, ceiling + 1):
+        current = estimator if warm else clone(estimator)
+        yield current.set_params(**{rule.parameter: value}).fit(X, y, **keywords)
+        trees = np.ravel(getattr(current, "estimators_", current))
+        if rule.kind == "depth" and all(hasattr(tree, "get_depth") and tree.get_depth() < value for tree in trees):
+            return  # a deeper limit would give the same trees
+
+
+class GrowingAnswers:
+    """What a classifier answers for fixed rows while it grows.
+
+    Histogram-based trees that grow by warm start keep the trees that they have. So only the new trees are asked, and
+    their scores are added to those of the trees before, in the same order as in ``predict``. Any other classifier is
+    asked as it stands.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self._grown: Any = None
+        self._n_trees = 0
+        self._scores: FloatArray | None = None
+
+    def of(self, estimator: Any) -> IntArray:
+        """Return the class index of each row."""
+        if not hasattr(estimator, "_predictors"):
+            return np.asarray(estimator.predict(self._X), dtype=np.int64)
+        new = copy.copy(estimator)
+        if estimator is self._grown:
+            new._predictors, new._baseline_prediction = estimator._predictors[self._n_trees :], self._scores
+        decision = new.decision_function(self._X)
+        self._grown, self._n_trees = estimator, len(estimator._predictors)
+        self._scores = decision.reshape(len(decision), -1)
+        winners = decision.argmax(axis=1) if decision.ndim == 2 else (decision > 0).astype(np.int64)
+        return np.asarray(estimator.classes_[winners], dtype=np.int64)
 
 
 def geometric_steps(ceiling: int) -> Iterator[int]:
@@ -86,29 +126,14 @@ def geometric_steps(ceiling: int) -> Iterator[int]:
     yield ceiling
 
 
-def _raised(estimator: Any, rule: CapacityRule, X: Any, y: Any, **keywords: Any) -> Iterator[Any]:
-    """Yield fits with more and more iterations, or deeper and deeper trees."""
-    by_depth = rule.kind == "depth"
-    warm = not by_depth and "warm_start" in estimator.get_params(deep=False)
-    if warm:
-        estimator.set_params(warm_start=True)
-    ceiling = _ceiling(estimator, rule, default=DEEPEST if by_depth else 100)
-    for value in range(1, ceiling + 1) if by_depth else geometric_steps(ceiling):
-        current = estimator if warm else clone(estimator)
-        yield current.set_params(**{str(rule.parameter): value}).fit(X, y, **keywords)
-        trees = np.ravel(getattr(current, "estimators_", current))
-        if by_depth and all(hasattr(tree, "get_depth") and tree.get_depth() < value for tree in trees):
-            return  # a deeper limit would give the same trees
-
-
 def _takes_weighted_passes(estimator: Any) -> bool:
     partial_fit = getattr(estimator, "partial_fit", None)
     return partial_fit is not None and "sample_weight" in inspect.signature(partial_fit).parameters
 
 
-def _ceiling(estimator: Any, rule: CapacityRule, default: int) -> int:
+def _ceiling(estimator: Any, rule: CapacityRule) -> int:
     value = estimator.get_params(deep=False)[str(rule.parameter)]
     if rule.kind == "depth" and value in (-1, 0):  # no limit, in LightGBM and XGBoost
-        return default
+        value = None
     check_count(value, str(rule.parameter), type(estimator).__name__, words=(None,))
-    return default if value is None else int(value)
+    return CEILINGS[rule.kind] if value is None else int(value)

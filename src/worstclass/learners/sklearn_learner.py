@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,9 +18,9 @@ from sklearn.utils.validation import has_fit_parameter
 from worstclass._checks import suggests_options
 from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ParameterError
-from worstclass.learners.base import BestEpoch, Encoder, Epoch, Inputs, Member, Stop, Trained, Training, WeakLearner
+from worstclass.learners.base import Encoder, Epoch, Inputs, Member, Training, WeakLearner
 from worstclass.learners.binning import QuantileGrid
-from worstclass.learners.capacity import CapacityRule, capacity_rule, growing_fits
+from worstclass.learners.capacity import CapacityRule, GrowingAnswers, capacity_rule, growing_fits
 from worstclass.randomness import isolated_rng
 
 
@@ -164,18 +164,15 @@ class SklearnTraining(Training):
     weighted: bool
     bootstrap: bool
 
-    def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
-        """Train one member, raising its capacity until ``stop`` is content."""
-        best = BestEpoch(stop)
+    def epochs(self, sample_weight: FloatArray, seed: int) -> Generator[Epoch, None, None]:
+        """Train one member with more and more capacity."""
+        answers = GrowingAnswers(self.inputs.values)
         with isolated_rng(seed):
             for X, y, keywords in self._samples(sample_weight, seed):
                 fresh = with_seed(clone(self.estimator), seed)
                 for estimator in growing_fits(fresh, self.rule, X, y, self.n_classes, **keywords):
                     member = SklearnMember(estimator)
-                    snapshot = partial(copy.deepcopy, member)
-                    if best.judge(Epoch(member.predict(self.inputs), member.predict, snapshot)):
-                        return best.result()
-        return best.result()
+                    yield Epoch(answers.of(estimator), member.predict, partial(copy.deepcopy, member))
 
     def _samples(self, sample_weight: FloatArray, seed: int) -> Iterator[tuple[Any, IntArray, dict[str, FloatArray]]]:
         """Yield what to train on, the next where the one before could not reach the edge: X, y and keywords."""

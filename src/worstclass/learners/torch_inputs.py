@@ -12,7 +12,7 @@ import torch
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import DataLoader, Subset
 
 from worstclass._typing import IntArray
 from worstclass.data.encoding import TableEncoder
@@ -26,31 +26,20 @@ Batch = tuple[Tensor, Tensor]  # the rows of a batch, and their indices
 CHUNK_VALUES = 1 << 22
 
 
-@dataclass(frozen=True, eq=False)
-class EpochSampler(torch.utils.data.Sampler[Tensor]):
-    """Index batches of one epoch; shuffled anew each time it is iterated when it has a generator.
+def batch_sizes(n_rows: int, batch_size: int) -> list[int]:
+    """Return the sizes of the batches of one epoch.
 
     A last batch of a single row joins the batch before it: batch normalisation cannot train on one row.
+
+    Examples
+    --------
+    >>> batch_sizes(10, 4), batch_sizes(9, 4)
+    ([4, 4, 2], [4, 5])
     """
-
-    n_rows: int
-    batch_size: int
-    generator: torch.Generator | None = None
-
-    def __len__(self) -> int:
-        return len(self._sizes())
-
-    def __iter__(self) -> Iterator[Tensor]:
-        in_order = self.generator is None
-        order = torch.arange(self.n_rows) if in_order else torch.randperm(self.n_rows, generator=self.generator)
-        return iter(torch.split(order, self._sizes()))
-
-    def _sizes(self) -> list[int]:
-        full, rest = divmod(self.n_rows, self.batch_size)
-        sizes = [self.batch_size] * full + ([rest] if rest else [])
-        if rest == 1 and full:
-            sizes[-2:] = [self.batch_size + 1]
-        return sizes
+    full, rest = divmod(n_rows, batch_size)
+    if rest == 1 and full:
+        return [batch_size] * (full - 1) + [batch_size + 1]
+    return [batch_size] * full + [rest] * (rest > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,34 +70,25 @@ class TorchInputs(Inputs):
         """Return the rows on a device, if they are in memory."""
         return TorchInputs(self.source.to(device)) if isinstance(self.source, Tensor) else self
 
-    def batches(self, sampler: EpochSampler) -> Iterator[Batch]:
-        """Yield (rows, indices) for each batch of indices that the sampler gives."""
+    def batches(self, batch_size: int, generator: torch.Generator | None = None) -> Iterator[Batch]:
+        """Yield (rows, indices) of the batches of one epoch, in an order that the generator draws if there is one."""
+        order = torch.arange(len(self)) if generator is None else torch.randperm(len(self), generator=generator)
+        batches = torch.split(order, batch_sizes(len(self), batch_size))
         if not isinstance(self.source, Tensor):
-            yield from DataLoader(
-                _Indexed(self.source),
-                batch_sampler=sampler,  # type: ignore[arg-type]  # tensors of indices do as well as lists
+            loader = DataLoader(
+                self.source,
+                batch_sampler=[indices.tolist() for indices in batches],
+                collate_fn=_stacked,
                 num_workers=self.num_workers,
                 generator=torch.Generator().manual_seed(0),  # the default would draw from the caller's stream
             )
+            yield from zip(loader, batches, strict=True)
             return
-        for indices in sampler:
-            if sampler.generator is None:  # in order: a slice, without a copy
+        for indices in batches:
+            if generator is None:  # in order: a slice, without a copy
                 yield self.source[int(indices[0]) : int(indices[-1]) + 1], indices
             else:
                 yield self.source[indices.to(self.source.device)], indices
-
-
-@dataclass(frozen=True, eq=False)
-class _Indexed(Dataset[Any]):
-    """A data set whose items carry their index, so that answers find their rows."""
-
-    dataset: Any
-
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def __getitem__(self, index: Tensor) -> tuple[Tensor, int]:
-        return _row(self.dataset[int(index)]), int(index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +135,7 @@ class TorchEncoder(Encoder):
         """Return an encoder that brings each column, or each channel, of these inputs to mean 0 and deviation 1."""
         scaler = StandardScaler()
         chunk = max(1, CHUNK_VALUES // max(1, math.prod(self.row_shape)))
-        for batch, _ in inputs.batches(EpochSampler(len(inputs), chunk)):
+        for batch, _ in inputs.batches(chunk):
             columns = self.to_float(batch).double().transpose(0, 1).flatten(1)
             scaler.partial_fit(columns.T.cpu().numpy())
         shape = (-1, *[1] * (len(self.row_shape) - 1))
@@ -210,3 +190,7 @@ def _refuse_changing_rows(dataset: Any) -> None:
 def _row(item: Any) -> Tensor:
     value = item[0] if isinstance(item, tuple | list) else item
     return value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+
+
+def _stacked(items: list[Any]) -> Tensor:
+    return torch.stack([_row(item) for item in items])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,14 +13,14 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from worstclass._checks import check_choice, check_count, check_positive, suggests_options
-from worstclass._typing import FloatArray, IntArray
+from worstclass._typing import IntArray
 from worstclass.data.augmentation import Augmentation, build_augmentation
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
 from worstclass.exceptions import DataError, ModelFormatError, ParameterError
-from worstclass.learners.base import BestEpoch, Epoch, Member, Stop, Trained, Training, WeakLearner
-from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs, as_inputs
-from worstclass.learners.torch_loop import State, TorchRuntime, WeightedRows, resolve_device, train_epochs
+from worstclass.learners.base import Member, WeakLearner
+from worstclass.learners.torch_inputs import TorchEncoder, as_inputs
+from worstclass.learners.torch_loop import State, TorchMember, TorchRuntime, TorchTraining, resolve_device, state_of
 from worstclass.losses import build_loss
 from worstclass.losses.base import Loss, PlainLoss, RowLossFunction
 from worstclass.networks import build_network
@@ -139,7 +137,7 @@ class TorchLearner(WeakLearner):
         with isolated_rng(seed):
             runtime = self.runtime(encoder, n_classes)
             runtime.predict(inputs.take(np.arange(min(2, len(inputs)))))
-        return TorchTraining(self, encoder, inputs.to(runtime.device), y, runtime, _state_of(runtime.module))
+        return TorchTraining(self, encoder, inputs.to(runtime.device), y, runtime, state_of(runtime.module))
 
     def new_state(self, row_shape: tuple[int, ...], n_classes: int, *, other_than: nn.Module) -> State:
         """Return the state of a newly built network, which must not be one that is in use."""
@@ -222,101 +220,9 @@ class TorchLearner(WeakLearner):
         _ = self.resolved_loss, self.resolved_augmentation
 
 
-@dataclass(frozen=True, eq=False)
-class TorchMember(Member):
-    """The weights of one trained network, on the CPU, or a function that reads them each time they are needed."""
-
-    runtime: TorchRuntime
-    weights: State | Callable[[], State]
-
-    @property
-    def state(self) -> State:
-        """The weights by name."""
-        return self.weights() if callable(self.weights) else self.weights
-
-    def predict(self, inputs: TorchInputs) -> IntArray:
-        """Return the class index of each row."""
-        with self.runtime.holding(self.state):
-            return self.runtime.predict(inputs)
-
-    def probabilities(self, inputs: TorchInputs) -> FloatArray:
-        """Return the softmax of the logits of each row, shape (n, K)."""
-        with self.runtime.holding(self.state):
-            return self.runtime.probabilities(inputs)
-
-
-@dataclass(eq=False)
-class TorchTraining(Training):
-    """A torch network bound to one training sample."""
-
-    learner: TorchLearner
-    encoder: TorchEncoder
-    inputs: TorchInputs
-    y: IntArray
-    runtime: TorchRuntime
-    initial_state: State
-    _previous: State | None = field(default=None, init=False)
-    _optimizer_state: dict[str, Any] | None = field(default=None, init=False)
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Batches in one epoch."""
-        return len(EpochSampler(len(self.inputs), self.learner.batch_size))
-
-    def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
-        """Train one member until ``stop`` is content."""
-        learner, runtime = self.learner, self.runtime
-        weight = torch.from_numpy(sample_weight.astype(np.float32))
-        y = torch.from_numpy(self.y).to(runtime.device)
-        rows = WeightedRows(self.inputs, y, weight.to(runtime.device), self._augment(seed))
-        order = torch.Generator().manual_seed(seed) if self.steps_per_epoch > 1 else None
-        sampler = EpochSampler(len(self.inputs), learner.batch_size, order)
-        best = BestEpoch(stop)
-        with isolated_rng(seed):
-            runtime.module.load_state_dict(self._start_state())
-            optimizer = learner.new_optimizer(runtime.module)
-            if self._optimizer_state is not None:
-                optimizer.load_state_dict(self._optimizer_state)
-            criterion = learner.resolved_loss.bind(rows.class_counts(runtime.n_classes))
-            with closing(train_epochs(runtime, optimizer, criterion, rows, sampler)) as epochs:
-                for predictions in epochs:
-                    if best.judge(Epoch(predictions, runtime.predict, self._snapshot)):
-                        break
-        if learner.optimizer_state == "carry":
-            self._optimizer_state = optimizer.state_dict()
-        trained = best.result()
-        self._previous = trained.member.state
-        return trained
-
-    def _augment(self, seed: int) -> Callable[[Tensor], Tensor] | None:
-        """Return what changes a batch, with random numbers of its own: the order of the rows does not depend on it."""
-        augmentation = self.learner.resolved_augmentation
-        if augmentation is None:
-            return None
-        if len(self.inputs.row_shape) != 3:
-            allowed = "'none' unless rows are images, shape (C, H, W)"
-            raise ParameterError("augment", "TorchLearner", allowed=allowed, got=self.learner.augment)
-        generator = torch.Generator().manual_seed(seed ^ 0x5EED)
-        return lambda batch: augmentation(batch, generator)
-
-    def _snapshot(self) -> TorchMember:
-        return TorchMember(self.runtime, _state_of(self.runtime.module))
-
-    def _start_state(self) -> State:
-        if self.learner.start == "fresh":
-            return self.learner.new_state(self.inputs.row_shape, self.runtime.n_classes, other_than=self.runtime.module)
-        if self.learner.start == "warm" and self._previous is not None:
-            return self._previous
-        return self.initial_state
-
-
 def _as_array(X: Tensor) -> npt.NDArray[Any]:
     values = X.detach().cpu()
     return (values.float() if values.dtype == torch.bfloat16 else values).numpy()  # numpy has no bfloat16
-
-
-def _state_of(module: nn.Module) -> State:
-    return {name: value.detach().to("cpu", copy=True) for name, value in module.state_dict().items()}
 
 
 def _offered(factory: Callable[..., nn.Module], row_shape: tuple[int, ...], n_classes: int) -> dict[str, Any]:

@@ -1,8 +1,4 @@
-"""The one torch training loop: epochs over the training rows, each followed by the answers on them.
-
-``train_epochs`` is an endless iterator: advancing it trains one epoch and yields the class index that the module, in
-evaluation mode, now answers for every training row. The caller decides when to stop.
-"""
+"""How a torch network answers, and the one loop that trains it."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,9 +15,13 @@ from torch import Tensor, nn
 
 from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ModuleError, ParameterError
-from worstclass.learners.torch_inputs import EpochSampler, TorchEncoder, TorchInputs
-from worstclass.losses.base import Criterion
+from worstclass.learners.base import Epoch, Member, Stop, Trained, Training
+from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs, batch_sizes
 from worstclass.networks.heads import head_inputs
+from worstclass.randomness import isolated_rng
+
+if TYPE_CHECKING:
+    from worstclass.learners.torch_learner import TorchLearner
 
 #: the weights of a network by name
 State = dict[str, Tensor]
@@ -85,71 +85,124 @@ class TorchRuntime:
     @torch.inference_mode()
     def predict(self, inputs: TorchInputs) -> IntArray:
         """Return the class index of each row, in evaluation mode."""
-        parts = [_finite(logits).argmax(dim=1) for logits, _ in self._logits(inputs)]
+        parts = [logits.argmax(dim=1) for logits in self._logits(inputs)]
         return torch.cat(parts).cpu().numpy() if parts else np.zeros(0, dtype=np.int64)
 
     @torch.inference_mode()
     def probabilities(self, inputs: TorchInputs) -> FloatArray:
         """Return the softmax of the logits of each row, in evaluation mode, shape (n, K)."""
-        parts = [_finite(logits).double().softmax(dim=1) for logits, _ in self._logits(inputs)]
+        parts = [logits.double().softmax(dim=1) for logits in self._logits(inputs)]
         return torch.cat(parts).cpu().numpy() if parts else np.zeros((0, self.n_classes))
 
-    @torch.inference_mode()
-    def class_losses(self, rows: WeightedRows) -> Tensor:
-        """Return the mean cross-entropy of each class over the training rows, in evaluation mode, shape (K,)."""
-        total = torch.zeros(self.n_classes, device=self.device)
-        for logits, indices in self._logits(rows.inputs):
-            target = rows.y[indices.to(rows.y.device)]
-            total.index_add_(0, target, nn.functional.cross_entropy(logits, target, reduction="none").to(total.dtype))
-        return total / rows.class_counts(self.n_classes)
-
-    def _logits(self, inputs: TorchInputs) -> Iterator[tuple[Tensor, Tensor]]:
+    def _logits(self, inputs: TorchInputs) -> Iterator[Tensor]:
         self.module.eval()
-        for batch, indices in inputs.batches(EpochSampler(len(inputs), self.batch_size)):
-            yield self.forward(batch), indices
+        for batch, _ in inputs.batches(self.batch_size):
+            yield _finite(self.forward(batch))
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedRows:
-    """What an epoch reads: inputs, class indices and weights, the latter two on the device.
+class TorchMember(Member):
+    """The weights of one trained network, on the CPU, or a function that reads them each time they are needed."""
 
-    ``augment`` changes the rows of a training batch, and nothing else: what is counted are the rows as they are.
-    """
+    runtime: TorchRuntime
+    weights: State | Callable[[], State]
 
+    @property
+    def state(self) -> State:
+        """The weights by name."""
+        return self.weights() if callable(self.weights) else self.weights
+
+    def predict(self, inputs: TorchInputs) -> IntArray:
+        """Return the class index of each row."""
+        with self.runtime.holding(self.state):
+            return self.runtime.predict(inputs)
+
+    def probabilities(self, inputs: TorchInputs) -> FloatArray:
+        """Return the softmax of the logits of each row, shape (n, K)."""
+        with self.runtime.holding(self.state):
+            return self.runtime.probabilities(inputs)
+
+
+@dataclass(eq=False)
+class TorchTraining(Training):
+    """A torch network bound to one training sample."""
+
+    learner: TorchLearner
+    encoder: TorchEncoder
     inputs: TorchInputs
-    y: Tensor
-    weight: Tensor
-    augment: Callable[[Tensor], Tensor] | None = None
+    y: IntArray
+    runtime: TorchRuntime
+    initial_state: State
+    _previous: State | None = field(default=None, init=False)
+    _optimizer_state: dict[str, Any] | None = field(default=None, init=False)
 
-    def class_counts(self, n_classes: int) -> Tensor:
-        """Rows of each class."""
-        return torch.bincount(self.y, minlength=n_classes)
+    @property
+    def steps_per_epoch(self) -> int:
+        """Batches in one epoch."""
+        return len(batch_sizes(len(self.inputs), self.learner.batch_size))
+
+    def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
+        """Train one member; ``stop`` judges each epoch."""
+        trained = super().train(sample_weight, stop, seed)
+        self._previous = trained.member.state
+        return trained
+
+    def epochs(self, sample_weight: FloatArray, seed: int) -> Generator[Epoch, None, None]:
+        """Train epoch after epoch, without end; after each, the module answers for all rows in evaluation mode."""
+        learner, runtime, module = self.learner, self.runtime, self.runtime.module
+        y = torch.from_numpy(self.y).to(runtime.device)
+        weight = torch.from_numpy(sample_weight.astype(np.float32)).to(runtime.device)
+        order = torch.Generator().manual_seed(seed) if self.steps_per_epoch > 1 else None
+        augment, loss = self._augment(seed), learner.resolved_loss
+        with isolated_rng(seed):
+            module.load_state_dict(self._start_state())
+            optimizer = learner.new_optimizer(module)
+            if self._optimizer_state is not None:
+                optimizer.load_state_dict(self._optimizer_state)
+            criterion = loss.bind(torch.bincount(y, minlength=runtime.n_classes))
+            reading = head_inputs(module, runtime.n_classes) if loss.needs_features else nullcontext(lambda: None)
+            with reading as features:
+                for number in count(1):
+                    module.train()
+                    for batch, indices in self.inputs.batches(learner.batch_size, order):
+                        at = indices.to(runtime.device)
+                        logits = runtime.forward(augment(batch))
+                        losses = _one_per_row(criterion(logits, y[at], features(), number), len(at))
+                        optimizer.zero_grad(set_to_none=True)
+                        (losses * weight[at]).mean().backward()  # type: ignore[no-untyped-call]
+                        optimizer.step()
+                    if learner.optimizer_state == "carry":
+                        self._optimizer_state = optimizer.state_dict()
+                    yield Epoch(runtime.predict(self.inputs), runtime.predict, self._snapshot)
+
+    def _augment(self, seed: int) -> Callable[[Tensor], Tensor]:
+        """Return what changes a batch, with random numbers of its own: the order of the rows does not depend on it."""
+        augmentation = self.learner.resolved_augmentation
+        if augmentation is None:
+            return lambda batch: batch
+        if len(self.inputs.row_shape) != 3:
+            allowed = "'none' unless rows are images, shape (C, H, W)"
+            raise ParameterError("augment", "TorchLearner", allowed=allowed, got=self.learner.augment)
+        generator = torch.Generator().manual_seed(seed ^ 0x5EED)
+        return lambda batch: augmentation(batch, generator)
+
+    def _snapshot(self) -> TorchMember:
+        return TorchMember(self.runtime, state_of(self.runtime.module))
+
+    def _start_state(self) -> State:
+        if self.learner.start == "fresh":
+            return self.learner.new_state(self.inputs.row_shape, self.runtime.n_classes, other_than=self.runtime.module)
+        if self.learner.start == "warm" and self._previous is not None:
+            return self._previous
+        return self.initial_state
 
 
-def train_epochs(
-    runtime: TorchRuntime,
-    optimizer: torch.optim.Optimizer,
-    criterion: Criterion,
-    rows: WeightedRows,
-    sampler: EpochSampler,
-) -> Generator[IntArray, None, None]:
-    """Train epoch after epoch; yield the answers on all training rows after each."""
-    module, needed = runtime.module, criterion.needs_features
-    with head_inputs(module, runtime.n_classes) if needed else nullcontext(lambda: None) as features:
-        for number in count(1):
-            criterion.begin_epoch(number, lambda: runtime.class_losses(rows))
-            module.train()
-            for batch, indices in rows.inputs.batches(sampler):
-                at = indices.to(rows.y.device)
-                logits = runtime.forward(batch if rows.augment is None else rows.augment(batch))
-                losses = _one_a_row(criterion(logits, rows.y[at], features()), len(at))
-                optimizer.zero_grad(set_to_none=True)
-                (losses * rows.weight[at]).mean().backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-            yield runtime.predict(rows.inputs)
+def state_of(module: nn.Module) -> State:
+    """Return a copy of the weights of a module, on the CPU."""
+    return {name: value.detach().to("cpu", copy=True) for name, value in module.state_dict().items()}
 
 
-def _one_a_row(losses: Tensor, n_rows: int) -> Tensor:
+def _one_per_row(losses: Tensor, n_rows: int) -> Tensor:
     if losses.shape != (n_rows,):
         raise ModuleError(
             f"The loss must return one value per row, shape {(n_rows,)}, so that rows can be weighted. "

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -25,37 +25,21 @@ RowLossFunction = Callable[[Tensor, Tensor], Tensor]
 REGISTERED: dict[str, type[Loss]] = {}
 
 
-class Criterion(ABC):
-    """A loss bound to one training sample: its class counts, and whatever state it keeps over the epochs.
+class Criterion(Protocol):
+    """A loss bound to one training sample: its class counts, and whatever state it keeps.
 
     It is called once for every training batch, and for nothing else: a call may change its state.
-
-    Attributes
-    ----------
-    needs_features : whether a call must be given the features, i.e. what enters the last layer of the network.
     """
 
-    needs_features: bool = False
-
-    def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:  # noqa: B027
-        """Take notice that an epoch over the training sample begins.
-
-        Parameters
-        ----------
-        number : the number of the epoch, from 1.
-        class_losses : gives, when called, the mean cross-entropy of every class over the whole training sample as
-            the network stands now, shape (K,), without a graph. It costs an evaluation of all rows.
-        """
-
-    @abstractmethod
-    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
+    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None, epoch: int = 1) -> Tensor:
         """Return one loss per row, shape (n,).
 
         Parameters
         ----------
         logits : shape (n, K).
         target : class indices, shape (n,).
-        features : what entered the last layer of the network, shape (n, d); may be None unless ``needs_features``.
+        features : what entered the last layer of the network, shape (n, d); None unless the loss ``needs_features``.
+        epoch : the number of the epoch, from 1.
         """
 
 
@@ -67,6 +51,11 @@ class Loss(ABC):
     """
 
     at_least_0: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether its criterion must be given the features, i.e. what enters the last layer of the network."""
+        return False
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         if name is not None:
@@ -107,19 +96,13 @@ class PlainLoss(Loss):
         require_kind(self, "function", Callable, allowed="a callable from (logits, class indices) to one loss per row")
 
     def bind(self, class_counts: Tensor) -> Criterion:
-        """Return a criterion that asks the function and keeps no state."""
-        return PlainCriterion(self.function)
+        """Return a criterion that asks the function."""
+        return plain_criterion(self.function)
 
 
-class PlainCriterion(Criterion):
-    """A function of (logits, class indices) that keeps no state."""
-
-    def __init__(self, function: RowLossFunction) -> None:
-        self._function = function
-
-    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
-        """Return what the function does."""
-        return self._function(logits, target)
+def plain_criterion(function: RowLossFunction) -> Criterion:
+    """Return a criterion of the logits and the class indices alone."""
+    return lambda logits, target, features=None, epoch=1: function(logits, target)
 
 
 def row_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:

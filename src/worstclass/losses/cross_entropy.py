@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from worstclass.losses.base import Criterion, Loss, PlainCriterion, row_cross_entropy
+from worstclass.losses.base import Criterion, Loss, plain_criterion, row_cross_entropy
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class CrossEntropy(Loss, name="cross-entropy"):
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion; it does not depend on the counts."""
-        return PlainCriterion(row_cross_entropy)
+        return plain_criterion(row_cross_entropy)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Focal(Loss, name="focal"):
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion; it does not depend on the counts."""
-        return PlainCriterion(self._losses)
+        return plain_criterion(self._losses)
 
     def _losses(self, logits: Tensor, target: Tensor) -> Tensor:
         losses = row_cross_entropy(logits, target)

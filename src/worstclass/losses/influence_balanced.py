@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -56,6 +55,8 @@ class InfluenceBalanced(Loss, name="influence-balanced"):
     after: int = 0
     class_factor: bool = True
 
+    needs_features = True
+
     def __post_init__(self) -> None:
         check_positive(self.alpha, "alpha", "InfluenceBalanced")
         require_kind(self, "base", Loss, allowed="a Loss, such as CrossEntropy()")
@@ -64,33 +65,21 @@ class InfluenceBalanced(Loss, name="influence-balanced"):
 
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion for the class factors of these counts."""
-        shares = wide_counts(class_counts).reciprocal()
+        base, shares = self.base.bind(class_counts), wide_counts(class_counts).reciprocal()
         if not self.class_factor:
             shares = torch.ones_like(shares)
         factors = self.alpha * shares / shares.sum()
-        return _InfluenceBalancedCriterion(self.base.bind(class_counts), factors, self.after)
+
+        def losses(logits: Tensor, target: Tensor, features: Tensor | None = None, epoch: int = 1) -> Tensor:
+            assert features is not None, "the training loop passes features where needs_features is set"
+            of_base = base(logits, target, features, epoch)
+            return of_base if epoch <= self.after else of_base * _row_factors(factors, logits, target, features)
+
+        return losses
 
 
-class _InfluenceBalancedCriterion(Criterion):
-    needs_features = True
-
-    def __init__(self, base: Criterion, class_factors: Tensor, after: int) -> None:
-        self._base = base
-        self._class_factors = class_factors
-        self._after = after
-        self._epoch = 1
-
-    def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:
-        self._epoch = number
-        self._base.begin_epoch(number, class_losses)
-
-    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
-        assert features is not None, "the training loop passes features where needs_features is set"
-        losses = self._base(logits, target, features)
-        return losses if self._epoch <= self._after else losses * self._factors(logits, target, features)
-
-    @torch.no_grad()
-    def _factors(self, logits: Tensor, target: Tensor, features: Tensor) -> Tensor:
-        residual = -2 * torch.expm1(-row_cross_entropy(logits, target))  # |p - e_y|_1 is twice 1 - p_y
-        influence = residual * features.abs().sum(dim=1)
-        return self._class_factors.to(logits)[target] / (influence + EPSILON)
+@torch.no_grad()
+def _row_factors(class_factors: Tensor, logits: Tensor, target: Tensor, features: Tensor) -> Tensor:
+    residual = -2 * torch.expm1(-row_cross_entropy(logits, target))  # |p - e_y|_1 is twice 1 - p_y
+    influence = residual * features.abs().sum(dim=1)
+    return class_factors.to(logits)[target] / (influence + EPSILON)

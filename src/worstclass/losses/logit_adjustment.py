@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from worstclass._checks import check_positive
-from worstclass.losses.base import Criterion, Loss, PlainCriterion, row_cross_entropy, wide_counts
+from worstclass.losses.base import Criterion, Loss, plain_criterion, row_cross_entropy, wide_counts
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class VectorScaling(Loss, name="vector-scaling"):
         """Return the criterion for the temperatures and frequencies of these counts."""
         counts = wide_counts(class_counts)
         scale, shift = (counts / counts.max()) ** self.gamma, self.tau * (counts.log() - counts.sum().log())
-        return PlainCriterion(lambda logits, y: row_cross_entropy(scale.to(logits) * logits + shift.to(logits), y))
+        return plain_criterion(lambda logits, y: row_cross_entropy(scale.to(logits) * logits + shift.to(logits), y))
 
 
 @dataclass(frozen=True)
@@ -141,4 +141,4 @@ class LDAM(Loss, name="ldam"):
             margin = margins.to(logits)[target][:, None]
             return row_cross_entropy(self.scale * logits.scatter_add(1, target[:, None], -margin), target)
 
-        return PlainCriterion(losses)
+        return plain_criterion(losses)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import torch
 from torch import Tensor
@@ -127,26 +127,20 @@ class Weighted(Loss):
         require_kind(self, "loss", Loss, allowed="a Loss, such as CrossEntropy()")
         require_kind(self, "rule", WeightingRule, allowed="a WeightingRule, such as EffectiveNumber()")
 
+    @property
+    def needs_features(self) -> bool:
+        """Whether the loss needs them."""
+        return self.loss.needs_features
+
     def bind(self, class_counts: Tensor) -> Criterion:
         """Return the criterion of the loss and the weights for these counts."""
-        return _WeightedCriterion(self.loss.bind(class_counts), self.rule, class_counts)
+        criterion, weights = self.loss.bind(class_counts), lru_cache(1)(partial(self.rule.weights, class_counts))
 
+        def losses(logits: Tensor, target: Tensor, features: Tensor | None = None, epoch: int = 1) -> Tensor:
+            unweighted = criterion(logits, target, features, epoch)
+            return unweighted * weights(epoch).to(unweighted)[target]
 
-class _WeightedCriterion(Criterion):
-    def __init__(self, criterion: Criterion, rule: WeightingRule, class_counts: Tensor) -> None:
-        self.needs_features = criterion.needs_features
-        self._criterion = criterion
-        self._rule = rule
-        self._class_counts = class_counts
-        self._weights = rule.weights(class_counts, 1)
-
-    def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:
-        self._weights = self._rule.weights(self._class_counts, number)
-        self._criterion.begin_epoch(number, class_losses)
-
-    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
-        losses = self._criterion(logits, target, features)
-        return losses * self._weights.to(losses)[target]
+        return losses
 
 
 def _summing_to_n_classes(weights: Tensor) -> Tensor:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from worstclass._checks import check_choice
-from worstclass.losses.base import Criterion, Loss, PlainCriterion, class_means, row_cross_entropy, wide_counts
-
-OVER = ("batch", "sample")
+from worstclass.losses.base import Criterion, Loss, class_means, plain_criterion, row_cross_entropy, wide_counts
 
 
 @dataclass(frozen=True)
 class Naive(Loss, name="naive"):
     """The largest of the classes' mean cross-entropies: rows of the worst class carry it, the others nothing.
 
+    The worst class is looked for anew among the classes present in each batch, so the mean of the row losses is exactly
+    the largest class mean of the batch.
+
     The "Naive" method of Y. Saito, S. Matsuo, S. Uchida, D. Suehiro: "Bounding the Worst-class Error: A Boosting
     Approach".
-
-    Parameters
-    ----------
-    over : where the worst class is looked for. ``"batch"``: anew among the classes present in each batch; the mean of
-        the row losses is then exactly the largest class mean of the batch. ``"sample"``: over the whole training
-        sample when an epoch begins, which costs an evaluation; the mean of the row losses is then an
-        unbiased estimate of that class's mean over the sample, and a batch without the class teaches nothing.
 
     Examples
     --------
@@ -36,14 +28,9 @@ class Naive(Loss, name="naive"):
     tensor([0.0000, 3.3593, 0.3593])
     """
 
-    over: str = "batch"
-
-    def __post_init__(self) -> None:
-        check_choice(self.over, "over", "Naive", OVER)
-
     def bind(self, class_counts: Tensor) -> Criterion:
-        """Return the criterion for these counts."""
-        return PlainCriterion(_worst_of_batch) if self.over == "batch" else _WorstOfSample(class_counts)
+        """Return the criterion; it does not depend on the counts."""
+        return plain_criterion(_worst_of_batch)
 
 
 def _worst_of_batch(logits: Tensor, target: Tensor) -> Tensor:
@@ -51,20 +38,6 @@ def _worst_of_batch(logits: Tensor, target: Tensor) -> Tensor:
     means, n_rows = class_means(losses.detach(), target, logits.shape[1])
     worst = means.masked_fill(n_rows == 0, -1.0).argmax()  # absent classes are below any cross-entropy
     return losses * (target == worst) * (len(target) / n_rows[worst].to(losses))
-
-
-class _WorstOfSample(Criterion):
-    def __init__(self, class_counts: Tensor) -> None:
-        counts = wide_counts(class_counts)
-        self._factors = counts.sum() / counts
-        self._worst: Tensor  # found when an epoch begins
-
-    def begin_epoch(self, number: int, class_losses: Callable[[], Tensor]) -> None:
-        self._worst = class_losses().argmax()
-
-    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
-        losses = row_cross_entropy(logits, target)
-        return losses * (target == self._worst) * self._factors.to(losses)[target]
 
 
 @dataclass(frozen=True)
@@ -103,7 +76,7 @@ class ClassDRO(Loss, name="class-dro"):
         return ClassDROCriterion(self.step, torch.zeros_like(wide_counts(class_counts.clamp_min(1))))
 
 
-class ClassDROCriterion(Criterion):
+class ClassDROCriterion:
     """Keeps the logarithms of the class weights q, so that none is lost to underflow."""
 
     def __init__(self, step: float, log_weights: Tensor) -> None:
@@ -115,7 +88,7 @@ class ClassDROCriterion(Criterion):
         """The class weights q, shape (K,); they sum to 1."""
         return self._log_weights.exp()
 
-    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None) -> Tensor:
+    def __call__(self, logits: Tensor, target: Tensor, features: Tensor | None = None, epoch: int = 1) -> Tensor:
         """Update the class weights by this batch, and return one loss per row, shape (n,)."""
         losses = row_cross_entropy(logits, target)
         means, n_rows = class_means(losses.detach(), target, len(self._log_weights))

@@ -25,21 +25,21 @@ def mlp(input_shape: tuple[int, ...], n_classes: int, hidden: Sequence[int] = (1
     return nn.Sequential(*layers, nn.Linear(widths[-1], n_classes))
 
 
-def require_images(network: str, input_shape: tuple[int, ...], smallest: int = SMALLEST_SIDE) -> tuple[int, int, int]:
-    """Return channels, height and width of the rows; raise unless they are images of at least ``smallest`` a side.
+def require_images(network: str, input_shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return channels, height and width of the rows; raise unless they are images of at least 8 pixels a side.
 
     Examples
     --------
     >>> require_images("resnet32", (3, 32, 32))
     (3, 32, 32)
     """
-    if len(input_shape) == 3 and input_shape[0] >= 1 and min(input_shape[1:]) >= smallest:
+    if len(input_shape) == 3 and input_shape[0] >= 1 and min(input_shape[1:]) >= SMALLEST_SIDE:
         channels, height, width = input_shape
         return channels, height, width
     raise ParameterError(
         "input_shape",
         f"the network {network!r}",
-        allowed=f"(channels, height, width), at least one channel and {smallest} pixels per side",
+        allowed=f"(channels, height, width), at least one channel and {SMALLEST_SIDE} pixels per side",
         got=tuple(input_shape),
         hint=_how_to_make_images(input_shape),
     )

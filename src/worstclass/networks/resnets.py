@@ -10,11 +10,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
-from worstclass._checks import check_choice
 from worstclass.networks.plain import require_images, start_convolutions
-
-#: stem of ``resnet18`` -> pixels per side that it needs
-STEMS = {"small": 8, "imagenet": 32}
 
 #: (channels in, channels out, stride) -> the way around a block that changes the shape
 ShortcutFactory = Callable[[int, int, int], nn.Module]
@@ -32,32 +28,21 @@ def resnet32(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
     >>> sum(weights.numel() for weights in network.parameters())
     464154
     """
-    return _cifar_form("resnet32", input_shape, n_classes, n_blocks=5)
+    return residual_network("resnet32", input_shape, n_classes, (16, 32, 64), 5, ZeroPaddedShortcut)
 
 
 def resnet8(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
     """Build the smallest residual network of the CIFAR form, for CPUs: one block a stage, 75,290 parameters."""
-    return _cifar_form("resnet8", input_shape, n_classes, n_blocks=1)
+    return residual_network("resnet8", input_shape, n_classes, (16, 32, 64), 1, ZeroPaddedShortcut)
 
 
-def resnet18(input_shape: tuple[int, ...], n_classes: int, stem: str = "small") -> nn.Sequential:
-    """Build ResNet-18: four stages of 2 basic blocks, 64 to 512 channels, 1 x 1 convolutions as shortcuts.
+def resnet18(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
+    """Build ResNet-18 for images of 28 to 64 pixels: 11,173,962 parameters.
 
-    Parameters
-    ----------
-    input_shape : (channels, height, width).
-    n_classes : number of logits.
-    stem : what comes before the stages. ``"small"``, for images of 28 to 64 pixels: a 3 x 3 convolution that keeps
-        the size (11,173,962 parameters). ``"imagenet"``, for images of about 224: a 7 x 7 convolution and a max-pool
-        that quarter it (11,181,642 parameters).
+    Four stages of 2 basic blocks, 64 to 512 channels, 1 x 1 convolutions as shortcuts. The convolution before the
+    stages is 3 x 3 and keeps the size.
     """
-    check_choice(stem, "stem", "the network 'resnet18'", STEMS)
-    channels, _, _ = require_images("resnet18", input_shape, smallest=STEMS[stem])
-    layers = conv_norm_relu(channels, 64, kernel_size=3)
-    if stem == "imagenet":
-        pool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
-        layers = [*conv_norm_relu(channels, 64, kernel_size=7, stride=2), pool]
-    return residual_network(layers, (64, 128, 256, 512), 2, projection_shortcut, n_classes)
+    return residual_network("resnet18", input_shape, n_classes, (64, 128, 256, 512), 2, projection_shortcut)
 
 
 def resnet18_small(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
@@ -66,15 +51,7 @@ def resnet18_small(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequentia
     After the small network that the paper's authors call ResNet-18 on MedMNIST: 2 basic blocks a stage, 1 x 1
     convolutions as shortcuts. For TissueMNIST (1 channel, 8 classes) it has 174,840 parameters.
     """
-    channels, _, _ = require_images("resnet18-small", input_shape)
-    stem = conv_norm_relu(channels, 16, kernel_size=3)
-    return residual_network(stem, (16, 32, 64), 2, projection_shortcut, n_classes)
-
-
-def _cifar_form(name: str, input_shape: tuple[int, ...], n_classes: int, n_blocks: int) -> nn.Sequential:
-    channels, _, _ = require_images(name, input_shape)
-    stem = conv_norm_relu(channels, 16, kernel_size=3)
-    return residual_network(stem, (16, 32, 64), n_blocks, ZeroPaddedShortcut, n_classes)
+    return residual_network("resnet18-small", input_shape, n_classes, (16, 32, 64), 2, projection_shortcut)
 
 
 class ZeroPaddedShortcut(nn.Module):
@@ -120,7 +97,7 @@ class BasicBlock(nn.Module):
     def __init__(self, channels_in: int, channels_out: int, stride: int, shortcut: ShortcutFactory) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            *conv_norm_relu(channels_in, channels_out, kernel_size=3, stride=stride),
+            *conv_norm_relu(channels_in, channels_out, stride),
             nn.Conv2d(channels_out, channels_out, kernel_size=3, padding=1, bias=False),
             nn.BatchNorm2d(channels_out),
         )
@@ -132,38 +109,43 @@ class BasicBlock(nn.Module):
         return nn.functional.relu(self.body(images) + self.shortcut(images), inplace=True)
 
 
-def conv_norm_relu(channels_in: int, channels_out: int, *, kernel_size: int, stride: int = 1) -> list[nn.Module]:
-    """Return a convolution that keeps the size but for its stride, batch normalisation, and ReLU."""
+def conv_norm_relu(channels_in: int, channels_out: int, stride: int = 1) -> list[nn.Module]:
+    """Return a 3 x 3 convolution that keeps the size but for its stride, batch normalisation, and ReLU."""
     return [
-        nn.Conv2d(channels_in, channels_out, kernel_size, stride, padding=kernel_size // 2, bias=False),
+        nn.Conv2d(channels_in, channels_out, kernel_size=3, stride=stride, padding=1, bias=False),
         nn.BatchNorm2d(channels_out),
         nn.ReLU(inplace=True),
     ]
 
 
 def residual_network(
-    stem: Sequence[nn.Module], widths: Sequence[int], n_blocks: int, shortcut: ShortcutFactory, n_classes: int
+    name: str,
+    input_shape: tuple[int, ...],
+    n_classes: int,
+    widths: Sequence[int],
+    n_blocks: int,
+    shortcut: ShortcutFactory,
 ) -> nn.Sequential:
-    """Put a residual network together: stem, stages, the mean over all pixels, a linear head.
+    """Put a residual network together: one convolution, stages, the mean over all pixels, a linear head.
 
     Parameters
     ----------
-    stem : layers that make ``widths[0]`` channels of the images.
+    name : of the network, for errors.
+    input_shape : (channels, height, width).
+    n_classes : number of logits.
     widths : channels of each stage. Each stage but the first halves height and width.
     n_blocks : basic blocks of each stage.
     shortcut : makes the ways around the blocks that change the shape.
-    n_classes : number of logits.
     """
-    parts: OrderedDict[str, nn.Module] = OrderedDict(stem=nn.Sequential(*stem))
+    channels_in, _, _ = require_images(name, input_shape)
+    parts = OrderedDict[str, nn.Module](stem=nn.Sequential(*conv_norm_relu(channels_in, widths[0])))
     channels = widths[0]
     for number, width in enumerate(widths, start=1):
         first = BasicBlock(channels, width, 1 if number == 1 else 2, shortcut)
-        parts[f"stage{number}"] = nn.Sequential(
-            first, *(BasicBlock(width, width, 1, shortcut) for _ in range(n_blocks - 1))
-        )
+        others = [BasicBlock(width, width, 1, shortcut) for _ in range(n_blocks - 1)]
+        parts[f"stage{number}"] = nn.Sequential(first, *others)
         channels = width
-    network = nn.Sequential(
-        OrderedDict(**parts, pool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(), head=nn.Linear(channels, n_classes))
-    )
+    parts |= {"pool": nn.AdaptiveAvgPool2d(1), "flatten": nn.Flatten(), "head": nn.Linear(channels, n_classes)}
+    network = nn.Sequential(parts)
     start_convolutions(network)
     return network
