@@ -188,7 +188,7 @@ class TestRows:
         few, new = images[:200], images[300:800]
         model = WorstClassClassifier(cv=2, random_state=0)
         model.fit(few if kind == "array" else torch.from_numpy(few), y[:200])
-        assert [record.name for record in model.portfolio_] == ["pixel-kernel", "pixel-trees", "network"]
+        assert [record.name for record in model.portfolio_] == ["pixel-kernel", "pixel-trees", "patches", "network"]
         assert class_report(y[300:800], model.predict(new)).class_mean_error < 0.2
         save_model(model, tmp_path / "model")
         assert (load_model(tmp_path / "model").predict(new) == model.predict(new)).all()

@@ -105,7 +105,7 @@ def _for_images(n_rows: int, shape: tuple[int, ...]) -> Portfolio:
 
 
 def _for_tables(n_rows: int, n_classes: int) -> Portfolio:
-    """Return classifiers that err in different ways: linear, two of kernels, bagged and boosted trees."""
+    """Return classifiers that err in different ways: linear, two of kernels, two of bagged trees, boosted trees."""
     balanced = {"class_weight": "balanced"}
     n_iterations = min(max(BOOSTED_TREES // n_classes, LEAST_ITERATIONS), MOST_ITERATIONS)  # each has a tree a class
     boosted = HistGradientBoostingClassifier(
@@ -116,6 +116,7 @@ def _for_tables(n_rows: int, n_classes: int) -> Portfolio:
         "smooth-kernel": make_pipeline(StandardScaler(), *_kernel(n_rows, C=10)),
         "sharp-kernel": make_pipeline(StandardScaler(), *_sharp_kernel(n_rows)),
         "extra-trees": ExtraTreesClassifier(100, **balanced),
+        "forest": RandomForestClassifier(100, min_samples_leaf=2, class_weight="balanced_subsample"),
         "boosted-trees": make_pipeline(QuantileGrid(), boosted),
     }
 
