@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.datasets import load_iris
 from torch import nn
 from torch.utils.data import Dataset, Subset, TensorDataset
 
-from worstclass import TorchLearner, WorstClassBooster
+from worstclass import NetworkClassifier, TorchLearner, WorstClassBooster
 from worstclass.data.augmentation import Augmentation
 from worstclass.exceptions import (
     DataError,
@@ -581,3 +582,38 @@ def test_an_unknown_optimizer_state_is_refused():
     learner = TorchLearner("mlp", optimizer_state="keep")
     with pytest.raises(UnknownNameError, match=r"optimizer_state.*carry"):
         learner.bind(np.zeros((4, 2), dtype=np.float32), np.array([0, 1, 0, 1]), 2, seed=0)
+
+
+class TestDecay:
+    def test_the_learning_rate_falls_along_half_a_cosine_and_stays_at_zero(self):
+        learner = TorchLearner("mlp", lr=0.5, decay_epochs=2)
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
+        schedule, rates = learner.new_schedule(optimizer, steps_per_epoch=2), []
+        for _ in range(6):
+            rates.append(optimizer.param_groups[0]["lr"])
+            optimizer.step()
+            schedule.step()
+        # factors (1 + cos(pi t / 4)) / 2 for t = 0, 1, 2, 3, then 0
+        assert rates == pytest.approx([0.5, 0.5 * 0.853553, 0.25, 0.5 * 0.146447, 0, 0], abs=1e-6)
+
+    def test_none_keeps_it(self):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
+        schedule = TorchLearner("mlp").new_schedule(optimizer, steps_per_epoch=2)
+        for _ in range(5):
+            optimizer.step()
+            schedule.step()
+        assert optimizer.param_groups[0]["lr"] == 0.5
+
+    def test_epochs_beyond_the_last_change_nothing(self):
+        X, y = load_iris(return_X_y=True)
+        learner = TorchLearner("mlp", module_options={"hidden": (8,)}, lr=0.01, decay_epochs=3, batch_size=50)
+        three, five = (
+            NetworkClassifier(learner, max_epochs=n, random_state=0).fit(X, y).history_[-1].correct for n in (3, 5)
+        )
+        assert three == five
+
+    @pytest.mark.parametrize("bad", [0, -1, 1.5, "long"])
+    def test_bad_values(self, bad):
+        X, y = load_iris(return_X_y=True)
+        with pytest.raises(ParameterError, match="decay_epochs"):
+            TorchLearner("mlp", decay_epochs=bad).bind(X, y, 3, 0)

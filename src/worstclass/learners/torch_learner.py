@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
+from torch.optim.lr_scheduler import LambdaLR
 
 from worstclass._checks import check_choice, check_count, check_positive, suggests_options
 from worstclass._typing import IntArray
@@ -60,6 +62,8 @@ class TorchLearner(WeakLearner):
     head : the last layer. ``"as-built"``: the network's own; ``"cosine"``: replaced by one whose logits are cosines,
         which the ``"ldam"`` loss is meant for.
     lr : learning rate.
+    decay_epochs : epochs of a round over which the learning rate falls to 0, along half a cosine. None keeps it
+        constant, which suits rounds whose length is not known.
     batch_size : rows of a training batch.
     start : weights at the start of a round. ``"fresh"``: new random ones; ``"same"``: one common random state, as
         in the paper; ``"warm"``: those at the end of the round before.
@@ -93,6 +97,7 @@ class TorchLearner(WeakLearner):
         loss: str | Loss | RowLossFunction = "cross-entropy",
         head: str = "as-built",
         lr: float = 0.001,
+        decay_epochs: int | None = None,
         batch_size: int = 512,
         start: str = "fresh",
         optimizer_state: str = "fresh",
@@ -108,6 +113,7 @@ class TorchLearner(WeakLearner):
         self.loss = loss
         self.head = head
         self.lr = lr
+        self.decay_epochs = decay_epochs
         self.batch_size = batch_size
         self.start = start
         self.optimizer_state = optimizer_state
@@ -152,6 +158,12 @@ class TorchLearner(WeakLearner):
         """Return a new optimizer for a module."""
         factory = OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer
         return factory(module.parameters(), lr=self.lr)
+
+    def new_schedule(self, optimizer: torch.optim.Optimizer, steps_per_epoch: int) -> LambdaLR:
+        """Return what sets the learning rate after each step."""
+        n_steps = (self.decay_epochs or 0) * steps_per_epoch
+        share = lambda step: 1.0 if n_steps == 0 else (1 + math.cos(math.pi * min(step / n_steps, 1))) / 2  # noqa: E731
+        return LambdaLR(optimizer, share)
 
     @property
     def resolved_loss(self) -> Loss:
@@ -213,6 +225,7 @@ class TorchLearner(WeakLearner):
         check_choice(self.optimizer_state, "optimizer_state", "TorchLearner", OPTIMIZER_STATES)
         check_choice(self.head, "head", "TorchLearner", HEADS)
         check_positive(self.lr, "lr", "TorchLearner")
+        check_count(self.decay_epochs, "decay_epochs", "TorchLearner", words=(None,))
         check_count(self.batch_size, "batch_size", "TorchLearner")
         check_count(self.eval_batch_size, "eval_batch_size", "TorchLearner", words=(None,))
         if not callable(self.optimizer):

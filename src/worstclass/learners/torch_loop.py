@@ -159,6 +159,7 @@ class TorchTraining(Training):
             optimizer = learner.new_optimizer(module)
             if self._optimizer_state is not None:
                 optimizer.load_state_dict(self._optimizer_state)
+            schedule = learner.new_schedule(optimizer, self.steps_per_epoch)
             criterion = loss.bind(torch.bincount(y, minlength=runtime.n_classes))
             reading = head_inputs(module, runtime.n_classes) if loss.needs_features else nullcontext(lambda: None)
             with reading as features:
@@ -171,6 +172,7 @@ class TorchTraining(Training):
                         optimizer.zero_grad(set_to_none=True)
                         (losses * weight[at]).mean().backward()  # type: ignore[no-untyped-call]
                         optimizer.step()
+                        schedule.step()
                     if learner.optimizer_state == "carry":
                         self._optimizer_state = optimizer.state_dict()
                     yield Epoch(runtime.predict(self.inputs), runtime.predict, self._snapshot)
