@@ -22,7 +22,7 @@ from worstclass.ensembles.members import HeldOutTask, class_probabilities, train
 from worstclass.ensembles.portfolio import portfolio_for
 from worstclass.ensembles.worst_class import MAX_MEMBERS
 from worstclass.learners.sklearn_learner import with_seed
-from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, smoothed_offsets
+from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, least_smoothed, smoothed_offsets
 
 Parts = Sequence[FloatArray]
 
@@ -54,6 +54,23 @@ def _weighted(weights: FloatArray, parts: Parts, target: IntArray) -> Combinatio
     return Combination(weights, find_offsets(scores, target))
 
 
+def _labels_alone(parts: Parts, target: IntArray) -> Combination:
+    """Offsets by which only rows labelled with a class say how it fares; the members are those of the default."""
+    weights = choose_members(parts, target, None, MAX_MEMBERS)
+    scores = Combination(weights, np.zeros(parts[0].shape[1])).scores(parts)
+    present, offsets = np.unique(target), np.zeros(parts[0].shape[1])
+    problem = OffsetProblem(scores, target, prior_rows=0).of_classes(present)
+    offsets[present] = least_smoothed(problem)[0]
+    return Combination(weights, offsets)
+
+
+def _counts_alone(parts: Parts, target: IntArray) -> Combination:
+    """Offsets of the least worst-class error by counts; the members are those of the default."""
+    weights = choose_members(parts, target, None, MAX_MEMBERS)
+    scores = Combination(weights, np.zeros(parts[0].shape[1])).scores(parts)
+    return Combination(weights, find_offsets(scores, target, np.bincount(target, minlength=scores.shape[1])))
+
+
 def _without_offsets(parts: Parts, target: IntArray) -> Combination:
     return Combination(choose_members(parts, target, None, MAX_MEMBERS), np.zeros(parts[0].shape[1]))
 
@@ -62,6 +79,8 @@ def _without_offsets(parts: Parts, target: IntArray) -> Combination:
 VARIANTS: dict[str, Callable[[Parts, IntArray], Combination]] = {
     "the default": lambda parts, target: combine(parts, target, None, MAX_MEMBERS),
     "no offsets": _without_offsets,
+    "offsets by labelled rows alone": _labels_alone,
+    "offsets by counts alone": _counts_alone,
     "the best member alone": lambda parts, target: combine(parts, target, None, 1),
     "the mean of all members": lambda parts, target: _weighted(np.full(len(parts), 1 / len(parts)), parts, target),
     "up to 20 members": lambda parts, target: combine(parts, target, None, 20),

@@ -1,9 +1,10 @@
 """The networks part of the scoreboard: the paper's artificial data with its MLP, and images, at equal compute.
 
-Every method gets the same epochs in all: `auto-networks` and `deep-ensemble` divide them among five networks, `ce` and
-`wce` give them to one. `auto` is the portfolio for tables, which trains no network. No method has validation rows of
-its own; those of a data set that has them are given to all. `balanced` and `hedge-...` are variants of `auto-networks`
-for the artificial data; see `quality_feedback.py`.
+Every method gets the same epochs in all: `auto-networks` and `deep-ensemble` divide them among five networks where no
+validation rows are given, the others give them to one. The learning rate of every network falls to 0 over its epochs.
+`auto` is the default for tables and images, which has a budget of its own. Those validation rows that a data set has are
+given to all. `balanced` and `hedge-...` are variants of `auto-networks` for the artificial data; see
+`quality_feedback.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from quality_feedback import FEEDBACK, FeedbackNetworks
@@ -20,25 +21,39 @@ from threadpoolctl import threadpool_limits
 from worstclass import TorchLearner, build_method, class_report, load_dataset
 from worstclass.data.registry import named_dataset
 
-#: problem -> data set, its options, epochs in all, and the least worst-class error of any classifier, if it is known
-PROBLEMS: dict[str, tuple[str, dict[str, Any], int, float | None]] = {
-    "squares": ("artificial-balanced", {"n_test": 20_000}, 750, 0.206),
-    "discs-10": ("artificial-imbalanced", {"n_min": 10, "n_test_min": 5_000}, 750, 0.366),
-    "discs-50": ("artificial-imbalanced", {"n_min": 50, "n_test_min": 5_000}, 750, 0.366),
-    "discs-100": ("artificial-imbalanced", {"n_min": 100, "n_test_min": 5_000}, 750, 0.366),
-    "fashion-mnist": ("fashion-mnist", {}, 26, None),
-    "retinamnist": ("retinamnist", {}, 150, None),
+#: the network of image data: small enough for a CPU
+IMAGES = {"module": "cnn-small", "lr": 0.002, "batch_size": 128}
+
+
+class Problem(NamedTuple):
+    """A data set, epochs in all, the learner (None: that of the data set), and the least possible worst-class error."""
+
+    data: str
+    options: dict[str, Any]
+    epochs: int
+    learner: dict[str, Any] | None = None
+    least: float | None = None
+
+
+PROBLEMS: dict[str, Problem] = {
+    "squares": Problem("artificial-balanced", {"n_test": 20_000}, 750, least=0.206),
+    "discs-10": Problem("artificial-imbalanced", {"n_min": 10, "n_test_min": 5_000}, 750, least=0.366),
+    "discs-50": Problem("artificial-imbalanced", {"n_min": 50, "n_test_min": 5_000}, 750, least=0.366),
+    "discs-100": Problem("artificial-imbalanced", {"n_min": 100, "n_test_min": 5_000}, 750, least=0.366),
+    "fashion-mnist": Problem("fashion-mnist", {}, 26, IMAGES),
+    "imbalanced-cifar10": Problem("imbalanced-cifar10", {}, 26, IMAGES),
+    "retinamnist": Problem("retinamnist", {}, 100, IMAGES),
 }
-METHODS: dict[str, dict[str, Any]] = {
-    "auto-networks": {},
-    "deep-ensemble": {"n_estimators": 5},
-    "ce": {},
-    "wce": {},
-    "auto": {},
-    **{name: {} for name in FEEDBACK},
+#: method -> options, and whether it runs on images, on the artificial data, or (None) on both
+METHODS: dict[str, tuple[dict[str, Any], str | None]] = {
+    "auto-networks": ({}, None),
+    "auto": ({}, None),
+    "ce": ({}, None),
+    "wce": ({}, None),
+    "deep-ensemble": ({"n_estimators": 5}, None),
+    **{name: ({}, "images") for name in ("ce+offsets", "la", "vs", "naive", "class-dro", "ldam-drw")},
+    **{name: ({}, "artificial") for name in FEEDBACK},
 }
-#: methods that run on the artificial data only
-ARTIFICIAL_ONLY = ("auto", *FEEDBACK)
 
 
 def run_networks(
@@ -63,32 +78,39 @@ def run_networks(
 def cells(problems: list[str], draws: range, methods: list[str]) -> Iterator[tuple[str, int, str]]:
     for draw in draws:
         for problem in problems:
+            kind = "artificial" if PROBLEMS[problem].learner is None else "images"
             for method in methods:
-                if method not in ARTIFICIAL_ONLY or problem.startswith(("squares", "discs")):
+                if METHODS[method][1] in (None, kind):
                     yield problem, draw, method
 
 
-def run_network_cell(problem: str, draw: int, method: str, root: Path | None) -> dict[str, Any]:
-    name, options, epochs, least = PROBLEMS[problem]
-    splits = load_dataset(name, root, seed=draw, **options)
-    learner = dict(named_dataset(name).settings.get("learner") or {"module": "cnn-small"})
-    settings: dict[str, Any] = {"network": learner.pop("module"), "learner": learner, "max_epochs": epochs}
+def run_network_cell(name: str, draw: int, method: str, root: Path | None) -> dict[str, Any]:
+    problem, options = PROBLEMS[name], METHODS[method][0]
+    splits = load_dataset(problem.data, root, seed=draw, **problem.options)
+    val = {} if splits.val is None else {"X_val": splits.val.X, "y_val": splits.val.y}
+    learner = dict(problem.learner or named_dataset(problem.data).settings["learner"])
+    network, folds = learner.pop("module"), 1 if val else None
+    settings: dict[str, Any] = {"network": network, "learner": learner, "max_epochs": problem.epochs, **options}
     if method in FEEDBACK:
-        model: Any = FeedbackNetworks(TorchLearner(settings["network"], **learner), epochs, method, draw)
+        model: Any = FeedbackNetworks(TorchLearner(network, **learner), problem.epochs, method, draw)
+    elif method == "auto":
+        model = build_method(method, random_state=draw)
+    elif method == "auto-networks":  # sets the decay itself, for the epochs of each network
+        model = build_method(method, **settings, folds=folds, random_state=draw)
     else:
-        model = build_method(method, **(settings if method != "auto" else {}), random_state=draw, **METHODS[method])
-    val = {} if splits.val is None or method == "auto" else {"X_val": splits.val.X, "y_val": splits.val.y}
+        learner["decay_epochs"] = problem.epochs // options.get("n_estimators", 1)
+        model = build_method(method, **settings, random_state=draw)
     started = time.process_time()
     with threadpool_limits(1):
         model.fit(splits.train.X, splits.train.y, **val)
         seconds = time.process_time() - started
         report = class_report(np.asarray(splits.test.y), model.predict(splits.test.X), labels=model.classes_)
     return {
-        "problem": problem,
+        "problem": name,
         "draw": draw,
         "method": method,
-        "settings": {**settings, **METHODS[method], "data": name, "data_options": options},
-        "least_possible": least,
+        "settings": {**settings, "data": problem.data, "data_options": problem.options},
+        "least_possible": problem.least,
         "errors": {"worst": report.worst_error, "plain": report.plain_error, "class_mean": report.class_mean_error},
         "estimate": None if not hasattr(model, "cv_report_") else model.cv_report_.worst_error,
         "seconds": seconds,

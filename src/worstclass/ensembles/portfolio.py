@@ -63,16 +63,22 @@ def as_classifier(learner: Any, n_rows: int) -> Any:
     """Return the classifier that a learner stands for; refuse what gives no probabilities."""
     torch_learner = sys.modules.get("worstclass.learners.torch_learner")  # here only where a learner of it is
     if torch_learner is not None and isinstance(learner, torch_learner.TorchLearner):
-        from worstclass.ensembles.networks import NetworkClassifier
-
         steps = math.ceil(n_rows / learner.batch_size)
-        return NetworkClassifier(learner, max_epochs=min(max(NETWORK_STEPS // steps, LEAST_EPOCHS), MOST_EPOCHS))
+        return as_network(learner, min(max(NETWORK_STEPS // steps, LEAST_EPOCHS), MOST_EPOCHS))
     if isinstance(learner, type | WeakLearner) or not isinstance(learner, BaseEstimator) or not is_classifier(learner):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learner)
     if not hasattr(learner, "predict_proba"):
         hint = "CalibratedClassifierCV of scikit-learn adds it to a classifier."
         raise ParameterError("learners", OWNER, allowed="classifiers with predict_proba", got=learner, hint=hint)
     return clone(learner)
+
+
+def as_network(learner: Any, max_epochs: int, **limits: Any) -> Any:
+    """Return a network whose learning rate falls to 0 over its epochs, unless its learner says otherwise."""
+    from worstclass.ensembles.networks import NetworkClassifier
+
+    decay = max_epochs if learner.decay_epochs is None else learner.decay_epochs
+    return NetworkClassifier(clone(learner).set_params(decay_epochs=decay), max_epochs=max_epochs, **limits)
 
 
 class SoftmaxSVC(SVC):
@@ -100,7 +106,7 @@ def _for_images(n_rows: int, shape: tuple[int, ...]) -> Portfolio:
     if len(shape) == 3 and min(shape[1:]) >= SMALLEST_SIDE:
         linear = LogisticRegression(C=0.01, max_iter=200, **balanced)
         found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
-        found["network"] = as_classifier(TorchLearner("cnn-small", batch_size=128), n_rows)
+        found["network"] = as_classifier(TorchLearner("cnn-small", lr=0.002, batch_size=128), n_rows)
     return found
 
 

@@ -288,7 +288,8 @@ def posterior(scores: FloatArray, target: IntArray) -> FloatArray:
         by_offset = excess.mean(axis=0) + 2 * RIDGE * offsets
         return float(value), np.append(factor * (excess * scores).sum() / n, by_offset)
 
-    found = minimize(loss, np.append(np.log(scale), np.zeros(K)), jac=True, method="L-BFGS-B").x
+    options = {"ftol": 1e-6}  # relative; the probabilities are rough anyway
+    found = minimize(loss, np.append(np.log(scale), np.zeros(K)), jac=True, method="L-BFGS-B", options=options).x
     return np.asarray(softmax(np.exp(found[0]) * scores + found[1:], axis=1))
 
 
