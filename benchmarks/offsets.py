@@ -8,10 +8,10 @@
 **tables**: bundled and generated data with rare classes, 2 to 40 of them, and several classifiers: worst-class error on
 test rows without and with offsets that five folds of the training rows chose.
 
-**search**: the search for offsets on generated problems of 2 to 40 classes with up to 50 rows of the most common class
-for one of the rarest, and on bundled tables. Offsets are chosen on out-of-fold scores and judged on test rows. The
-version of this file at commit 056d988 ran the exact solver of 0.1.0 on the same rows; docs/results/offsets-search.json
-has both. docs/results/offsets.json was made with that solver too.
+**search**: ways to choose offsets, on generated problems of 2 to 40 classes with up to 50 rows of the most common class
+for one of the rarest, and on bundled tables. Offsets are chosen on out-of-fold scores and judged on test rows: by counts,
+by smoothed errors of the labelled rows alone, and by the default, to whose smoothed errors every row contributes.
+docs/results/offsets.json was made with the exact solver of version 0.1.0.
 
 **boosters**: few and more members, with offsets on the shares of their votes and on their mean probabilities, tuned on
 a quarter of the rows: worst-class error on test rows.
@@ -50,7 +50,7 @@ from worstclass.data.labels import training_labels
 from worstclass.data.splits import Part
 from worstclass.experiments.run import Provenance
 from worstclass.floors import Floors
-from worstclass.wrappers.offset_search import OffsetProblem, find_offsets
+from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, least_smoothed
 from worstclass.wrappers.scores import class_scores, make_folds, out_of_fold
 
 TO_BEAT = {"worst_before": 0.243, "worst": 0.182, "plain_before": 0.093, "plain": 0.105}
@@ -195,18 +195,23 @@ def search_cell(data: str, classifier: str, seed: int) -> dict[str, Any]:
     scores, target, _ = out_of_fold(estimator, train.X, labels, folds, "log-proba")
     fitted = clone(estimator).fit(train.X, train.y)
     judged = OffsetProblem(scores, target), OffsetProblem(class_scores(fitted, test.X, "log-proba"), test.y)
+    quota, finite = labels.totals, scores - scores.max(axis=1, keepdims=True)
     offsets, seconds = timed(lambda: find_offsets(scores, target))
+    by_counts = find_offsets(scores, target, quota)
+    by_labels, _ = least_smoothed(OffsetProblem(finite, target, prior_rows=0))
     # floors three points below the best common one that offsets meet
-    least = judged[0].merit(offsets).worst
+    least = judged[0].merit(by_counts).worst
     floors = Floors.from_theta(round(max(0.0, 1 - least - 0.03), 3), labels.classes)
     with_floors = find_offsets(scores, target, floors.vote_quota(labels.totals))
     return {
         "n_classes": labels.n_classes,
         "rows": {"train": len(train), "least_train": int(labels.totals.min()), "test": len(test)},
         "zero": compared(judged, np.zeros(labels.n_classes)),
-        "short": {**compared(judged, offsets), "seconds": seconds},
+        "counts": compared(judged, by_counts),
+        "labels": compared(judged, by_labels),
+        "default": {**compared(judged, offsets), "seconds": seconds},
         "floor": floors.as_floats()[0],
-        "short_floors": compared(judged, with_floors, floors),
+        "default_floors": compared(judged, with_floors, floors),
     }
 
 
@@ -232,8 +237,11 @@ SEARCH_CELLS = [
 ]
 
 
+WAYS = ("zero", "counts", "labels", "default")
+
+
 def search_summary(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return mean worst-class test errors; if cells have the exact solver, paired differences to it in points."""
+    """Return mean worst-class test errors, and paired differences of the default to the other ways in points."""
     rows = []
     for data, classifier in itertools.product(
         dict.fromkeys(cell["data"] for cell in cells), (*SEARCH_CLASSIFIERS, "all")
@@ -241,22 +249,16 @@ def search_summary(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
         own = [cell for cell in cells if cell["data"] == data and classifier in (cell["classifier"], "all")]
         if len(own) < 2:
             continue
-        ways = [way for way in ("zero", "exact", "short") if way in own[0]]
         row: dict[str, Any] = {"data": data, "classifier": classifier, "cells": len(own)}
-        row |= {f"{way}_test": mean(cell[way]["test"] for cell in own) for way in ways}
-        row |= {f"{way}_seconds": mean(cell[way]["seconds"] for cell in own) for way in ways[1:]}
-        if "exact" in ways:
-            row |= {f"{key}{suffix}": paired(own, key, suffix) for suffix in ("", "_floors") for key in COMPARED}
-        rows.append(row)
+        row |= {way: mean(cell[way]["test"] for cell in own) for way in WAYS}
+        row |= {f"minus_{way}": paired(own, way) for way in WAYS[:-1]}
+        rows.append({**row, "seconds": mean(cell["default"]["seconds"] for cell in own)})
     return rows
 
 
-COMPARED = ("choosing", "test", "test_plain")
-
-
-def paired(cells: list[dict[str, Any]], key: str, suffix: str) -> dict[str, float]:
-    """Return the mean difference of the short search and the exact solver, in points, with its standard error."""
-    found = [100 * (cell[f"short{suffix}"][key] - cell[f"exact{suffix}"][key]) for cell in cells]
+def paired(cells: list[dict[str, Any]], way: str) -> dict[str, float]:
+    """Return the mean difference of the default to another way, in points, with its standard error."""
+    found = [100 * (cell["default"]["test"] - cell[way]["test"]) for cell in cells]
     return {"points": mean(found), "standard_error": float(np.std(found, ddof=1) / len(found) ** 0.5)}
 
 
