@@ -9,7 +9,7 @@
 test rows without and with offsets that five folds of the training rows chose.
 
 **search**: ways to choose offsets, on generated problems of 2 to 40 classes with up to 50 rows of the most common class
-for one of the rarest, and on bundled tables. Offsets are chosen on out-of-fold scores and judged on test rows: by counts,
+for one of the rarest, and on bundled tables. Offsets are chosen on out-of-fold scores, judged on test rows: by counts,
 by smoothed errors of the labelled rows alone, and by the default, to whose smoothed errors every row contributes.
 docs/results/offsets.json was made with the exact solver of version 0.1.0.
 

@@ -17,12 +17,13 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import training_labels
 from worstclass.ensembles import combination
-from worstclass.ensembles.combination import Combination, choose_members, combine, log_scores
+from worstclass.ensembles.combination import Combination, choose_members, combine
 from worstclass.ensembles.members import HeldOutTask, class_probabilities, train_member
 from worstclass.ensembles.portfolio import portfolio_for
 from worstclass.ensembles.worst_class import MAX_MEMBERS
 from worstclass.learners.sklearn_learner import with_seed
 from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, least_smoothed, smoothed_offsets
+from worstclass.wrappers.scores import log_probabilities
 
 Parts = Sequence[FloatArray]
 
@@ -41,12 +42,12 @@ def _error_by(error_of: Callable[..., tuple[FloatArray, float]]) -> Callable[[Pa
 
 
 def _smoothed(p: FloatArray, target: IntArray, quota: Any, start: Any) -> tuple[FloatArray, float]:
-    return smoothed_offsets(log_scores(p), target, quota, start)
+    return smoothed_offsets(log_probabilities(p), target, quota, start)
 
 
 def _counted(p: FloatArray, target: IntArray, quota: Any, start: Any) -> tuple[FloatArray, float]:
-    offsets = find_offsets(log_scores(p), target)
-    return offsets, OffsetProblem(log_scores(p), target).merit(offsets).worst
+    offsets = find_offsets(log_probabilities(p), target)
+    return offsets, OffsetProblem(log_probabilities(p), target).merit(offsets).worst
 
 
 def _weighted(weights: FloatArray, parts: Parts, target: IntArray) -> Combination:

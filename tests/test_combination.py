@@ -12,13 +12,13 @@ from worstclass.ensembles.combination import (
     choose_members,
     combine,
     cross_fitted_counts,
-    log_scores,
     stratified_folds,
     worst_error_of,
 )
 from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, count_correct
 from worstclass.wrappers.offset_search import smoothed_offsets
+from worstclass.wrappers.scores import log_probabilities
 
 
 def draw(rng, n_rows, K, strength):
@@ -38,7 +38,7 @@ def test_scores_by_hand():
 
 
 def test_a_probability_of_zero_has_a_finite_score():
-    assert log_scores(np.array([[1.0, 0.0]])).tolist() == [[0.0, np.log(1e-6)]]
+    assert log_probabilities(np.array([[1.0, 0.0]])).tolist() == [[0.0, np.log(1e-6)]]
 
 
 def test_the_better_member_is_chosen():
@@ -61,8 +61,8 @@ def test_members_that_know_different_classes_are_added_up():
         both.append(odds / odds.sum(axis=1, keepdims=True))
     weights = choose_members(both, target, None, 6)
     assert weights.min() > 0.2
-    alone = min(smoothed_offsets(log_scores(p), target)[1] for p in both)
-    together = smoothed_offsets(log_scores(weights[0] * both[0] + weights[1] * both[1]), target)[1]
+    alone = min(smoothed_offsets(log_probabilities(p), target)[1] for p in both)
+    together = smoothed_offsets(log_probabilities(weights[0] * both[0] + weights[1] * both[1]), target)[1]
     assert together < alone - 0.05
 
 

@@ -21,8 +21,6 @@ from worstclass.metrics import ClassCounts, count_correct
 from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, smoothed_offsets
 from worstclass.wrappers.scores import log_probabilities
 
-#: smaller probabilities are replaced by this one: a forest's 0 is an estimate from a few hundred trees
-LEAST_PROBABILITY = 1e-6
 #: a further member must lower the worst-class error by more than this
 LEAST_GAIN = 1e-4
 #: precision of the smoothed errors by which members are chosen, as a share of them
@@ -31,11 +29,6 @@ ROUGH = 1e-4
 MOST_ROWS = 5_000
 #: parts into which held-out rows are divided to judge offsets by rows that did not choose them
 JUDGE_FOLDS = 5
-
-
-def log_scores(probability: FloatArray) -> FloatArray:
-    """Return the logarithms of probabilities, to which offsets are added."""
-    return log_probabilities(probability, LEAST_PROBABILITY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +41,7 @@ class Combination:
     def scores(self, probabilities: Sequence[FloatArray]) -> FloatArray:
         """Return log-probabilities of the weighted mean plus offsets, shape (n, K)."""
         used = [(weight, part) for weight, part in zip(self.weights, probabilities, strict=True) if weight > 0]
-        return log_scores(np.sum([weight * part for weight, part in used], axis=0)) + self.offsets
+        return log_probabilities(np.sum([weight * part for weight, part in used], axis=0)) + self.offsets
 
 
 def combine(
@@ -131,7 +124,7 @@ def worst_error_of(
     probability: FloatArray, target: IntArray, quota: IntArray | None, start: FloatArray | None
 ) -> tuple[FloatArray, float]:
     """Return smoothed offsets, and the mean of the smoothed and the counted worst-class error (or shortfall) there."""
-    scores = log_scores(probability)
+    scores = log_probabilities(probability)
     offsets, smoothed = smoothed_offsets(scores, target, quota, start, ROUGH)
     return offsets, (smoothed + OffsetProblem(scores, target, quota).merit(offsets).worst) / 2
 

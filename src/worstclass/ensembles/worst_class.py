@@ -24,7 +24,7 @@ from worstclass.data.labels import Labels, known_labels, require_pair, training_
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
-from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts, log_scores
+from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts
 from worstclass.ensembles.members import Candidate, HeldOutTask, class_probabilities, ends_in_time, train_member
 from worstclass.ensembles.portfolio import OWNER, Portfolio, portfolio_for
 from worstclass.ensembles.schedule import PLANNED, Schedule, default_folds
@@ -35,6 +35,7 @@ from worstclass.learners.sklearn_learner import with_seed
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
 from worstclass.randomness import SeedTree
 from worstclass.wrappers.base import indexable
+from worstclass.wrappers.scores import log_probabilities
 
 #: members that are added up, at most; one may be taken several times
 MAX_MEMBERS = 6
@@ -349,7 +350,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             weight * class_probabilities(model, rows, K)
             for weight, model in zip(self.weights_, self.estimators_, strict=True)
         )
-        return log_scores(sum(parts, np.zeros((rows.shape[0], K)))) + self.offsets_
+        return log_probabilities(sum(parts, np.zeros((rows.shape[0], K)))) + self.offsets_
 
 
 def _record(member: Candidate, weight: float) -> PortfolioRecord:

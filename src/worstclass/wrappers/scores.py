@@ -27,8 +27,8 @@ METHODS = {
     "proba": "predict_proba",
     "decision": "decision_function",
 }
-#: smaller probabilities are replaced by this one before the logarithm
-LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
+#: smaller probabilities are replaced by this one: a forest's 0 is an estimate from a few hundred trees
+LEAST_PROBABILITY = 1e-6
 
 
 def resolve_kind(estimator: Any, given: Any, parameter: str, *, owner: str) -> str:
@@ -53,9 +53,9 @@ def resolve_kind(estimator: Any, given: Any, parameter: str, *, owner: str) -> s
     raise ParameterError("estimator", owner, allowed=allowed, got=estimator, hint=hint)
 
 
-def log_probabilities(values: FloatArray, least: float = LEAST_PROBABILITY) -> FloatArray:
-    """Return logarithms of probabilities, none of them below ``least``: scores on which offsets are class weights."""
-    return np.log(np.maximum(values, least))
+def log_probabilities(values: FloatArray) -> FloatArray:
+    """Return logarithms of probabilities, the least of 1e-6: scores on which offsets are class weights."""
+    return np.log(np.maximum(values, LEAST_PROBABILITY))
 
 
 def class_scores(estimator: Any, X: Any, kind: str) -> FloatArray:
