@@ -1,7 +1,7 @@
 """The networks part of the scoreboard: the paper's artificial data with its MLP, and images, at equal compute.
 
 Every method gets the same epochs in all: `auto-networks` and `deep-ensemble` divide them among five networks where no
-validation rows are given, the others give them to one. The learning rate of every network falls to 0 over its epochs.
+validation rows are given, the others give them to one. On images, every learning rate falls to 0 over the epochs.
 `auto` is the default for tables and images, which has a budget of its own. The validation rows of a data set are given
 to all methods; those of RetinaMNIST, 120, are too few to choose by, so methods that hold out rows themselves (`auto`,
 `auto-networks`) get them as training rows. `balanced` and `hedge-...` are variants for the artificial data; see
@@ -105,7 +105,8 @@ def run_network_cell(name: str, draw: int, method: str, root: Path | None) -> di
     elif method == "auto-networks":  # sets the decay itself, for the epochs of each network
         model = build_method(method, **settings, folds=folds, random_state=draw)
     else:
-        learner["decay_epochs"] = problem.epochs // options.get("n_estimators", 1)
+        if problem.learner is not None:
+            learner["decay_epochs"] = problem.epochs // options.get("n_estimators", 1)
         model = build_method(method, **settings, random_state=draw)
     started = time.process_time()
     with threadpool_limits(1):

@@ -332,7 +332,7 @@ def test_images_by_default(place, command, images):
     assert command("fit", "images.npz", "--set", "cv=1", "--quiet", "--out", "eye")[0] == 0
     result = RunResult.read(place / "eye" / "results")
     names = [member.name for member in result.portfolio.members]
-    assert (result.method, names) == ("auto", ["pixel-kernel", "pixel-trees", "network"])
+    assert (result.method, names) == ("auto", ["pixel-kernel", "pixel-trees", "patches", "network"])
     assert command("predict", "eye", "new.npz", "--out", "seen.csv")[0] == 0
     code, shown = command("fit", "images.npz", "--method", "auto", "--network", "cnn-small", "--out", "eye")
     assert code == 2

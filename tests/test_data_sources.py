@@ -15,7 +15,7 @@ from PIL import Image
 
 from worstclass.cli.console import OptionError
 from worstclass.cli.data import Data, find_named
-from worstclass.cli.options import DataOptions, SplitOptions
+from worstclass.cli.options import DataOptions, HeldOutOptions, SplitOptions
 from worstclass.data.sources import from_hugging_face, read_source
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import DataError, DatasetError, ParameterError, UnknownNameError, WorstClassWarning
@@ -466,15 +466,13 @@ def test_command_line_reads_folders_and_files(tmp_path):
     splits = Data.open(SplitOptions(pets, image_size=4, val_share=0.1)).splits(seed=0)
     assert splits.train.X.shape == (14, 3, 4, 4)
     model = SimpleNamespace(classes_=np.array(["cat", "dog"]))
-    of_pets = Data.open(DataOptions(pets))
-    parts = of_pets.parts(model.classes_, seed=0)
-    assert {name: len(part) for name, part in parts.items()} == {"all": 20}
-    rows = of_pets.rows(model, ("test", "all"), seed=0)
-    assert (rows.name, rows.available) == ("all", 20)
-    assert rows.part.X is parts["all"].X
-    assert rows.part.y.tolist() == parts["all"].y.tolist()
+    of_pets = Data.open(HeldOutOptions(pets))
+    rows = of_pets.rows(model, ("test", "all"))
+    assert (rows.name, rows.available, len(rows)) == ("all", 20, 20)
+    assert rows.X is of_pets.source.parts["all"].X
+    assert rows.y.tolist() == of_pets.source.parts["all"].y.tolist()
     with pytest.raises(DatasetError, match=r"has no cal or test part. Its parts are \['all'\]"):
-        of_pets.rows(model, ("cal", "test"), seed=0)
+        of_pets.rows(model, ("cal", "test"))
     with pytest.raises(OptionError, match="Missing option --target"):
         Data.open(DataOptions("some.csv"))
 
@@ -484,8 +482,8 @@ def test_named_data_have_names_for_labels_unless_the_model_has_numbers():
     assert set(named.train.y) == {"setosa", "versicolor", "virginica"}
     assert len(named.train) == 90
     for labels in (named.train.y, np.array([0, 1, 2])):
-        parts = Data.open(DataOptions("iris")).parts(np.unique(labels), seed=0)
-        assert set(parts["test"].y) == set(labels)
+        rows = Data.open(HeldOutOptions("iris")).rows(SimpleNamespace(classes_=np.unique(labels)), ("test",))
+        assert set(rows.y) == set(labels)
     for option in ({"image_size": 4}, {"target": "species"}):
         name = f"--{next(iter(option)).replace('_', '-')}"
         with pytest.raises(OptionError, match=f"{name}.*'iris' is a named data set"):

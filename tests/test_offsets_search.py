@@ -17,10 +17,10 @@ from worstclass.wrappers.offset_search import (
     SHARPNESS,
     OffsetProblem,
     best_moves,
+    calibrate,
     climb,
     find_offsets,
     least_smoothed,
-    posterior,
     smoothed_worst,
     towards,
 )
@@ -226,7 +226,7 @@ class TestEveryRowCountsForEveryClass:
     def test_contributions_by_hand(self):
         # one row of class 1 among 3: it counts 1 / 81 by its label, the three probabilities 80 / 81 in all
         scores, target = drawn(0, [2, 1])
-        probable = posterior(scores, target)
+        probable = calibrate(scores, target).probability
         found = OffsetProblem(scores, target).membership
         expected = PRIOR_ROWS / (1 + PRIOR_ROWS) * probable[:, 1] / probable[:, 1].sum()
         expected[2] += 1 / (1 + PRIOR_ROWS)
@@ -244,7 +244,21 @@ class TestEveryRowCountsForEveryClass:
         truth = 1.5 * scores + np.log([6000, 1500, 600])
         truth = np.exp(truth) / np.exp(truth).sum(axis=1, keepdims=True)
         biased = factor * (scores + np.array([0.0, 2.0, -1.0]))
-        assert np.abs(posterior(biased, target) - truth).mean() < 0.01
+        assert np.abs(calibrate(biased, target).probability - truth).mean() < 0.01
+
+    def test_offsets_that_make_the_classes_equally_frequent(self):
+        # priors of 6:3:1 in the log-odds are taken away, whatever the bias of the scores
+        scores, target = drawn(8, [6000, 3000, 1000])
+        even = calibrate(1.5 * scores + np.array([4.0, 0.0, -1.0]), target).even
+        assert even - even[0] == pytest.approx([0, 4, 5], abs=0.15)
+
+    def test_a_class_that_is_never_answered_is_raised(self):
+        # every gap of class 2 is 40 times its deviation, where the smoothed error has no slope
+        scores, target = drawn(9, [60, 60, 20])
+        scores[:, 2] -= 40
+        problem = OffsetProblem(scores, target)
+        assert problem.merit(np.zeros(3)).worst == 1.0
+        assert problem.merit(find_offsets(scores, target)).worst < 0.5
 
     def test_a_class_of_few_rows_is_better_served_on_other_rows(self):
         """Against labels alone, over 60 draws with eight rows in the smallest class, judged on 2,000 rows of each."""

@@ -230,7 +230,8 @@ def test_offsets_are_chosen_by_the_validation_rows_and_the_epochs_inside_are_cou
     assert outcome.offsets["before"] == model.validation_report_before_.to_dict()
     plain = run_method(build_method("ce", **rules), data)
     assert outcome.offsets["before"]["worst_error"] == plain.validation["worst_error"]
-    assert outcome.validation["worst_error"] < plain.validation["worst_error"]
+    assert outcome.validation["worst_error"] <= plain.validation["worst_error"]  # four rows per class
+    assert min(outcome.offsets["offsets"].values()) < 0 < max(outcome.offsets["offsets"].values())
     assert outcome.test == class_report(data.test.y, model.predict(data.test.X)).to_dict()
     # training rows that choose are no validation rows
     assert run_method(model, replace(data, val=None)).validation is None

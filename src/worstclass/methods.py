@@ -317,11 +317,11 @@ def _auto(common: _Common, *, cv: int | str, learners: Any = "auto") -> Any:
 def _auto_networks(common: _Common, *, cv: int | str) -> Any:
     learner = common.torch_learner()
     if common.max_epochs is not None:
-        from worstclass.ensembles.portfolio import as_network
+        from worstclass.ensembles.networks import NetworkClassifier
 
         folds = common.folds or (max(cv, 1) if isinstance(cv, int) else MOST_FOLDS)
         seconds = None if common.max_seconds is None else common.max_seconds / folds
-        learner = as_network(learner, max(1, common.max_epochs // folds), max_seconds=seconds)
+        learner = NetworkClassifier(learner, max_epochs=max(1, common.max_epochs // folds), max_seconds=seconds)
     return _auto(common, cv=cv, learners=[learner])
 
 

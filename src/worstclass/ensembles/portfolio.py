@@ -49,36 +49,36 @@ def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> Portfolio:
     n_rows = int(class_sizes.sum())
     if isinstance(learners, str) and learners == "auto":
         if getattr(X, "ndim", 2) > 2:
-            return _for_images(n_rows, tuple(X.shape[1:]))
+            return _for_images(X, n_rows)
         return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes))
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
     pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in given]
-    classifiers = [as_classifier(learner, n_rows) for _, learner in pairs]
+    classifiers = [as_classifier(learner, X, n_rows) for _, learner in pairs]
     names = [name or _name(learner) for name, learner in pairs]
     return dict(zip(_distinct(names), classifiers, strict=True))
 
 
-def as_classifier(learner: Any, n_rows: int) -> Any:
-    """Return the classifier that a learner stands for; refuse what gives no probabilities."""
+def as_classifier(learner: Any, X: Any, n_rows: int) -> Any:
+    """Return the classifier that a learner stands for; refuse what gives no probabilities.
+
+    The learning rate of a network for images falls to 0 over its epochs, unless its learner has ``decay_epochs``.
+    """
     torch_learner = sys.modules.get("worstclass.learners.torch_learner")  # here only where a learner of it is
     if torch_learner is not None and isinstance(learner, torch_learner.TorchLearner):
+        from worstclass.ensembles.networks import NetworkClassifier
+
         steps = math.ceil(n_rows / learner.batch_size)
-        return as_network(learner, min(max(NETWORK_STEPS // steps, LEAST_EPOCHS), MOST_EPOCHS))
+        learner = NetworkClassifier(learner, max_epochs=min(max(NETWORK_STEPS // steps, LEAST_EPOCHS), MOST_EPOCHS))
     if isinstance(learner, type | WeakLearner) or not isinstance(learner, BaseEstimator) or not is_classifier(learner):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learner)
     if not hasattr(learner, "predict_proba"):
         hint = "CalibratedClassifierCV of scikit-learn adds it to a classifier."
         raise ParameterError("learners", OWNER, allowed="classifiers with predict_proba", got=learner, hint=hint)
-    return clone(learner)
-
-
-def as_network(learner: Any, max_epochs: int, **limits: Any) -> Any:
-    """Return a network whose learning rate falls to 0 over its epochs, unless its learner says otherwise."""
-    from worstclass.ensembles.networks import NetworkClassifier
-
-    decay = max_epochs if learner.decay_epochs is None else learner.decay_epochs
-    return NetworkClassifier(clone(learner).set_params(decay_epochs=decay), max_epochs=max_epochs, **limits)
+    classifier = clone(learner)
+    if getattr(X, "ndim", 2) > 2 and classifier.get_params().get("learner__decay_epochs", 0) is None:
+        classifier.set_params(learner__decay_epochs=classifier.get_params().get("max_epochs"))
+    return classifier
 
 
 class SoftmaxSVC(SVC):
@@ -92,12 +92,12 @@ class SoftmaxSVC(SVC):
         return np.asarray(softmax(2 * decision, axis=1))
 
 
-def _for_images(n_rows: int, shape: tuple[int, ...]) -> Portfolio:
+def _for_images(X: Any, n_rows: int) -> Portfolio:
     """Return classifiers of patches and of pixels, strong where a class has few images, and a network."""
     from worstclass.learners.torch_learner import TorchLearner
     from worstclass.networks.plain import SMALLEST_SIDE
 
-    balanced = {"class_weight": "balanced"}
+    balanced, shape = {"class_weight": "balanced"}, tuple(X.shape[1:])
     main_directions = PCA(min(100, n_rows // 2, math.prod(shape)), svd_solver="randomized")
     found = {
         "pixel-kernel": make_pipeline(Pixels(), StandardScaler(), main_directions, *_sharp_kernel(n_rows)),
@@ -106,7 +106,7 @@ def _for_images(n_rows: int, shape: tuple[int, ...]) -> Portfolio:
     if len(shape) == 3 and min(shape[1:]) >= SMALLEST_SIDE:
         linear = LogisticRegression(C=0.01, max_iter=200, **balanced)
         found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
-        found["network"] = as_classifier(TorchLearner("cnn-small", lr=0.002, batch_size=128), n_rows)
+        found["network"] = as_classifier(TorchLearner("cnn-small", lr=0.002, batch_size=128), X, n_rows)
     return found
 
 

@@ -10,7 +10,8 @@ descent therefore estimates class errors in a way that uses more than the few ro
    is a mixture of both, in which the former counts as much as ``PRIOR_ROWS`` labelled rows.
 2. **Errors are smoothed.** A kernel estimate of the distribution of the gaps replaces the step from right to wrong.
 
-The soft maximum of these errors is differentiable in the offsets and is minimised by L-BFGS. With floors, a line search
+The soft maximum of these errors is differentiable in the offsets and is minimised by L-BFGS, from zero offsets or from
+those that make all classes equally frequent, whichever is better. With floors, a line search
 by counts follows: while one class is moved, every row is right on one half-line, so one sort gives the counts of all
 classes between neighbouring thresholds (at most ``MOST_CHANGES`` of them if there are more than two classes). The
 search takes the best move until none improves.
@@ -106,10 +107,15 @@ class OffsetProblem:
         return self.totals if self.quota is None else np.minimum(self.quota, self.totals)
 
     @cached_property
+    def calibrated(self) -> Calibrated:
+        """The scores as probabilities."""
+        return calibrate(self.scores, self.target)
+
+    @cached_property
     def membership(self) -> FloatArray:
         """What each row contributes to the error of each class, shape (n, K); every column has the sum 1."""
         labelled = self.totals / (self.totals + self.prior_rows)
-        probable = posterior(self.scores, self.target)
+        probable = self.calibrated.probability
         found = probable * ((1 - labelled) / probable.sum(axis=0))
         found[np.arange(len(self.target)), self.target] += (labelled / self.totals)[self.target]
         return np.asarray(found)
@@ -205,7 +211,8 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     found[present] = least_smoothed(problem)[0] if quota is None else _by_counts(problem)
     found[present] -= found[present].mean()
     merit, at_zero = everyone.merit(found), everyone.merit(zero)
-    return found * scale if (merit.worst, merit.wrong) < (at_zero.worst, at_zero.wrong) else zero
+    better = merit.worst <= at_zero.worst if quota is None else (merit[::2] < at_zero[::2])
+    return found * scale if better else zero
 
 
 def smoothed_offsets(
@@ -267,10 +274,17 @@ def towards(problem: OffsetProblem, start: FloatArray, end: FloatArray, limit: f
 # smoothed descent
 
 
-def posterior(scores: FloatArray, target: IntArray) -> FloatArray:
-    """Return how probable each class is for each row, shape (n, K): the softmax of scores that are brought to scale.
+class Calibrated(NamedTuple):
+    """How probable each class is for each row, shape (n, K), and offsets that make the classes equally frequent."""
 
-    One factor for all scores and one offset for each class are those of the largest likelihood on the rows.
+    probability: FloatArray
+    even: FloatArray
+
+
+def calibrate(scores: FloatArray, target: IntArray) -> Calibrated:
+    """Turn scores into probabilities: the softmax of one factor times the scores plus one offset for each class.
+
+    Factor and offsets are those of the largest likelihood on the rows.
 
     References
     ----------
@@ -278,10 +292,10 @@ def posterior(scores: FloatArray, target: IntArray) -> FloatArray:
     """
     n, K = scores.shape
     scale = float(np.abs(scores).mean()) or 1.0
-    scores, own = scores / scale, np.eye(K)[target]
+    own = np.eye(K)[target]
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
-        factor, offsets = np.exp(parameters[0]), parameters[1:]
+        factor, offsets = np.exp(parameters[0]) / scale, parameters[1:]
         logits = factor * scores + offsets
         excess = softmax(logits, axis=1) - own
         value = (logsumexp(logits, axis=1) - logits[np.arange(n), target]).mean() + RIDGE * (offsets**2).sum()
@@ -290,7 +304,10 @@ def posterior(scores: FloatArray, target: IntArray) -> FloatArray:
 
     options = {"ftol": 1e-6}  # relative; the probabilities are rough anyway
     found = minimize(loss, np.append(np.log(scale), np.zeros(K)), jac=True, method="L-BFGS-B", options=options).x
-    return np.asarray(softmax(np.exp(found[0]) * scores + found[1:], axis=1))
+    factor, offsets = np.exp(found[0]) / scale, found[1:]
+    probability = softmax(factor * scores + offsets, axis=1)
+    even = (offsets - np.log(probability.mean(axis=0))) / factor
+    return Calibrated(probability, even - even.mean())
 
 
 def least_smoothed(
@@ -304,7 +321,8 @@ def least_smoothed(
         return value, slope * unit
 
     zero = np.zeros(problem.n_classes)
-    first = zero if start is None else start / unit
+    starts = [zero, problem.calibrated.even] if start is None else [start]
+    first = min((start / unit for start in starts), key=lambda steps: objective(steps)[0])
     options = {"maxiter": 200, "ftol": precision}
     found = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
     if not np.isfinite(found.x).all():
