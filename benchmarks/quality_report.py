@@ -353,30 +353,28 @@ def ablation_part(records: list[dict[str, Any]]) -> list[str]:
 
 
 def networks_part(records: list[dict[str, Any]]) -> list[str]:
-    """Show, for each problem, the draws that all its methods have, and the differences to auto-networks."""
+    """Show the errors of each method on each problem, and the differences of auto-networks on the draws of both."""
     lines = [
         "## Networks",
         "",
-        "Mean worst-class test error and its standard error over draws; epochs in all are equal.",
+        "Mean worst-class test error and its standard error over draws; epochs in all are equal. Differences are of the "
+        "draws that both methods have. `auto` has a budget of its own.",
         "",
     ]
     rows = []
     for problem in dict.fromkeys(record["problem"] for record in records):
         own = [record for record in records if record["problem"] == problem]
-        methods = sorted({record["method"] for record in own}, key=_order)
-        errors = {(record["method"], record["draw"]): record["errors"] for record in own}
-        draws = [
-            draw for draw in sorted({record["draw"] for record in own}) if all((m, draw) in errors for m in methods)
-        ]
-        if not draws:
-            continue
-        ours = np.array([errors[NETWORKS, draw]["worst"] for draw in draws]) if NETWORKS in methods else None
-        for method in methods:
-            worst = np.array([errors[method, draw]["worst"] for draw in draws])
-            plain = np.mean([errors[method, draw]["plain"] for draw in draws])
-            paired = "" if ours is None or method == NETWORKS else with_error(ours - worst)
-            least = own[0]["least_possible"]
-            shown = [problem, method, str(len(draws)), with_error(worst), percent(plain), paired]
+        errors: dict[str, dict[int, dict[str, float]]] = {}
+        for record in sorted(own, key=lambda record: record["draw"]):
+            errors.setdefault(record["method"], {})[record["draw"]] = record["errors"]
+        ours, least = errors.get(NETWORKS, {}), own[0]["least_possible"]
+        for method in sorted(errors, key=_order):
+            found = errors[method]
+            both = [ours[draw]["worst"] - found[draw]["worst"] for draw in found if draw in ours]
+            worst = np.array([found[draw]["worst"] for draw in found])
+            plain = np.mean([found[draw]["plain"] for draw in found])
+            paired = "" if method == NETWORKS or not both else with_error(np.array(both))
+            shown = [problem, method, str(len(found)), with_error(worst), percent(float(plain)), paired]
             rows.append([*shown, "" if least is None else percent(least)])
     head = ["problem", "method", "draws", "worst class", "all rows", f"{NETWORKS} minus it", "least possible"]
     return [*lines, *markdown(head, rows), "", f"Commits {commits_of(records)}.", ""]
