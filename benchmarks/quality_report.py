@@ -357,8 +357,8 @@ def networks_part(records: list[dict[str, Any]]) -> list[str]:
     lines = [
         "## Networks",
         "",
-        "Mean worst-class test error and its standard error over draws; epochs in all are equal. Differences are of the "
-        "draws that both methods have. `auto` has a budget of its own.",
+        "Mean worst-class test error and its standard error over draws; epochs in all are equal. Differences are of "
+        "the draws that both methods have. `auto` has a budget of its own.",
         "",
     ]
     rows = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -12,13 +11,11 @@ import numpy as np
 
 from worstclass._text import n_of
 from worstclass._typing import FloatArray, IntArray
-from worstclass.boosting.hedge import hedge_rate
 from worstclass.data.labels import Labels
 from worstclass.ensembles.combination import stratified_folds
 from worstclass.ensembles.portfolio import OWNER
 from worstclass.exceptions import DataError
-from worstclass.metrics import ClassCounts, count_correct
-from worstclass.wrappers.scores import OutOfFold, Split, aligned_scores, out_of_fold, resolve_kind
+from worstclass.wrappers.scores import Split, aligned_scores, out_of_fold, resolve_kind
 
 #: a single held-out part is one of so many
 N_PARTS = 5
@@ -78,42 +75,22 @@ def ends_in_time(estimator: Any, seconds: float) -> bool:
 
 
 def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | None) -> Candidate:
-    """Train one clone per split; collect its probabilities of the held-out rows."""
-    started, kind = time.perf_counter(), _kind(estimator)
-    options: dict[str, Any] = {"held_out": task.held_out, "n_jobs": n_jobs}
-    if hears_errors(estimator):
-        found = _with_feedback(estimator, task, kind)
-    else:
-        found = out_of_fold(estimator, task.X, task.labels, task.splits, kind, **options)
+    """Train one clone per split; collect its probabilities of the held-out rows.
+
+    Networks get row weights that give every class the same total; other classifiers have class weights of their own.
+    """
+    started = time.perf_counter()
+    options = {"sample_weight": (1 / task.labels.totals)[task.labels.index]} if _is_network(estimator) else {}
+    found = out_of_fold(
+        estimator, task.X, task.labels, task.splits, _kind(estimator),
+        held_out=task.held_out, options=options, n_jobs=n_jobs,
+    )  # fmt: skip
     return Candidate(name, found.models, np.exp(found.scores), found.target, time.perf_counter() - started)
 
 
-def hears_errors(estimator: Any) -> bool:
-    """Tell whether the folds of a classifier are trained one after the other, with feedback: those of networks are."""
+def _is_network(estimator: Any) -> bool:
     networks = sys.modules.get("worstclass.ensembles.networks")  # here only where a network is
     return networks is not None and isinstance(estimator, networks.NetworkClassifier)
-
-
-def _with_feedback(estimator: Any, task: HeldOutTask, kind: str) -> OutOfFold:
-    """Train fold after fold; Hedge moves weight to the classes with more errors on the rows held out so far.
-
-    All classes have the same total weight at first. After each fold the weight of a class is multiplied by
-    ``exp(eta e)``, with e the share of its held-out rows that the new model has wrong: the paper's update, by errors on
-    rows that were not trained on.
-    """
-    labels, K = task.labels, task.labels.n_classes
-    eta, errors = hedge_rate(len(task.splits), K), np.zeros(K)
-    parts: list[OutOfFold] = []
-    for split in task.splits:
-        in_fold = np.bincount(labels.index[split[0]], minlength=K)
-        weight = np.exp(eta * errors) / np.maximum(in_fold, 1)
-        options = {"sample_weight": weight[labels.index]}
-        part = out_of_fold(estimator, task.X, labels, [split], kind, held_out=task.held_out, options=options)
-        correct = count_correct(part.target, part.scores.argmax(axis=1), K)
-        errors += ClassCounts(correct, np.bincount(part.target, minlength=K)).errors.filled(0)
-        parts.append(part)
-    scores, target, models = zip(*parts, strict=True)
-    return OutOfFold(np.concatenate(scores), np.concatenate(target), list(itertools.chain(*models)))
 
 
 def class_probabilities(model: Any, rows: Any, n_classes: int) -> FloatArray:

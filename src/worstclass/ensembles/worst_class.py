@@ -81,8 +81,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         errors.
     cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1.
     time_limit : seconds that ``fit`` may take. It takes fewer folds, then fewer members, and says so in ``notes_``.
-    n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``. Those
-        of a network are trained one after the other: the class weights of each follow the errors of the ones before.
+    n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``.
     random_state : seed of everything random; the global generators are neither read nor changed.
     callbacks : ``Callback`` objects; ``on_step_end`` is called after every member, with the time left.
 
