@@ -83,10 +83,21 @@ def test_compare_ignores_and_prints_a_command_that_does(command, place):
     arguments = ["compare", "train.csv", "--target", "kind", "--methods", "logistic", "--seeds", "1", "--out", "c"]
     code, shown = command(*arguments, *IGNORE)
     assert code == 0
-    words = "--method logistic --target kind --ignore patient --ignore number --val-share 0.2 --seed 0 --out model"
+    words = "--method logistic --target kind --ignore patient --ignore number --seed 0 --out model"
     assert f"worstclass fit train.csv {words}" in shown
     assert "reused" in command(*arguments, *IGNORE)[1]
     assert command(*arguments)[0] == 2  # with other columns it is another comparison
+
+
+def test_compare_refuses_floors_that_no_method_needs(command, place):
+    arguments = ["compare", "train.csv", "--target", "kind", "--methods", "logistic,forest", "--theta", "0.8"]
+    code, shown = command(*arguments)
+    assert (code, "--theta cannot be used here: none of the methods needs an accuracy floor" in shown) == (2, True)
+
+
+def test_unknown_data_are_not_called_an_option(command, place):
+    code, shown = command("fit", "iriss", "--out", "model")
+    assert (code, "DATA must be one of" in shown, "--DATA" in shown) == (2, True, False)
 
 
 # labels
@@ -209,7 +220,7 @@ def test_an_interrupt_while_members_are_combined_keeps_the_model(command, place,
     monkeypatch.setattr(worst_class, "cross_fitted_counts", interrupted_once)
     code, shown = command(*DEFAULT, "--target", "kind", *IGNORE, "--set", "cv=2")
     assert code == 1
-    assert "interrupted: the 5 finished members are kept" in shown
+    assert "interrupted: the 6 finished members are kept" in shown
     assert set(load_model(place / "model").predict(table()[["size", "age"]])) == {"benign", "malignant"}
     calls.clear()
     model = WorstClassClassifier(cv=2, random_state=0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from worstclass.cli import options as opt
-from worstclass.cli.console import option_of, say
+from worstclass.cli.console import OptionError, option_of, say
 
 if TYPE_CHECKING:
     from worstclass.cli.data import Data
@@ -61,6 +61,8 @@ def compare(
     chosen = rules.methods_for(names, example)
     learner = network_options(opened, example.train.X, network)
     needs_theta = any(find_method(name).needs_theta for name in chosen)
+    if theta and not needs_theta:
+        raise OptionError("--theta cannot be used here: none of the methods needs an accuracy floor.")
     plan = rules.ComparisonPlan(
         data=Path(data.data).name,
         methods=chosen,
@@ -113,7 +115,9 @@ def fit_command(
 
     method = find_method(name)
     own = (f"{key}={value}" for key, value in plan.options(method).items() if value != method.options[key])
-    options: dict[str, Any] = {"method": name, **opt.given(data), "val_share": plan.data_settings.get("val_share")}
+    validates = method.kind != "table" or method.needs_theta  # the others would only lose the validation rows
+    val_share = plan.data_settings.get("val_share") if validates else None
+    options: dict[str, Any] = {"method": name, **opt.given(data), "val_share": val_share}
     options |= {"theta": theta if method.needs_theta else None, "set": list(own)}
     if method.kind == "network":
         options |= {**opt.given(network), "max_epochs": plan.max_epochs}

@@ -80,13 +80,13 @@ def in_options(message: str) -> str:
     message = _OWNER.sub(lambda found: f"worstclass {COMMANDS[found[1]]} ", message)
     message = _PARAMETER.sub(
         lambda found: f"Option {f'--set {found[2]}=...' if found[1] else option_of(found[2])} must be ", message
-    )
+    ).replace("Option DATA", "DATA")
     return _AS_CODE.sub(lambda found: f"{option_of(found[1])} {found[2] or ''}".rstrip(), message)
 
 
 def option_of(parameter: str) -> str:
     """Return the option that a parameter of the library has."""
-    return f"--{RENAMED.get(parameter, parameter).replace('_', '-')}"
+    return parameter if parameter.isupper() else f"--{RENAMED.get(parameter, parameter).replace('_', '-')}"
 
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:

@@ -175,7 +175,7 @@ def _read_card(folder: Path) -> Mapping[str, Any]:
     if version != FORMAT_VERSION:
         raise ModelFormatError(
             f"{file} has format_version {version!r}; this version of worstclass reads {FORMAT_VERSION}. Fit the model "
-            "again, or install the version that wrote it: worstclass 0.1 wrote 1."
+            "again, or install the version of worstclass that wrote it."
         )
     return card
 

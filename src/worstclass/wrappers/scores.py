@@ -28,7 +28,7 @@ METHODS = {
     "decision": "decision_function",
 }
 #: smaller probabilities are replaced by this one: a forest's 0 is an estimate from a few hundred trees
-LEAST_PROBABILITY = 1e-6
+LEAST_PROBABILITY = 1e-4
 
 
 def resolve_kind(estimator: Any, given: Any, parameter: str, *, owner: str) -> str:
@@ -54,7 +54,7 @@ def resolve_kind(estimator: Any, given: Any, parameter: str, *, owner: str) -> s
 
 
 def log_probabilities(values: FloatArray) -> FloatArray:
-    """Return logarithms of probabilities, the least of 1e-6: scores on which offsets are class weights."""
+    """Return logarithms of probabilities, the least of 1e-4: scores on which offsets are class weights."""
     return np.log(np.maximum(values, LEAST_PROBABILITY))
 
 
