@@ -57,8 +57,8 @@ def test_fit_needs_no_theta_and_shows_progress_portfolio_and_estimate(place, com
     code, shown = command(*TRAIN, "--seed", "3", "--out", "seeded")
     assert code == 0
     for number, name in enumerate(MEMBERS, start=1):
-        left = r", about [\d.]+ s left" if number < 5 else ""
-        assert re.search(rf"^{number} of 5 members trained: {name}, [\d.]+ s{left}$", shown, re.MULTILINE)
+        left = r", about [\d.]+ s left" if number < 6 else ""
+        assert re.search(rf"^{number} of 6 members trained: {name}, [\d.]+ s{left}$", shown, re.MULTILINE)
     result, model = RunResult.read(place / "seeded" / "results"), load_model(place / "seeded")
     assert isinstance(model, WorstClassClassifier)
     assert (result.model, result.method, result.seed) == ("WorstClassClassifier", "auto", 3)

@@ -207,7 +207,7 @@ class TestOffsetsOnTheMean:
         model = WorstClassOffsets(booster, cv=0.3, random_state=0).fit(X, y)
         assert model.scores_ == kind
         given = model.estimator_.mean_proba(X) if kind == "mean-proba" else model.estimator_.predict_proba(X)
-        scores = np.log(np.maximum(given, np.finfo(float).tiny)) + model.offsets_
+        scores = np.log(np.maximum(given, 1e-4)) + model.offsets_
         assert model.decision_function(X) == pytest.approx(scores)
 
     @pytest.mark.parametrize(
