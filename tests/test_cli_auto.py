@@ -21,7 +21,7 @@ from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport
 
 KINDS = ["benign", "malignant", "unclear"]
-MEMBERS = ["logistic", "smooth-kernel", "sharp-kernel", "extra-trees", "boosted-trees"]
+MEMBERS = ["logistic", "smooth-kernel", "sharp-kernel", "extra-trees", "forest", "boosted-trees"]
 
 
 def patients(n, seed):

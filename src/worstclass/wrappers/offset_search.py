@@ -211,7 +211,7 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     found[present] = least_smoothed(problem)[0] if quota is None else _by_counts(problem)
     found[present] -= found[present].mean()
     merit, at_zero = everyone.merit(found), everyone.merit(zero)
-    better = merit[:2] < at_zero[:2] if quota is None else merit[::2] < at_zero[::2]
+    better = merit.worst <= at_zero.worst and merit != at_zero if quota is None else merit[::2] < at_zero[::2]
     return found * scale if better else zero
 
 
