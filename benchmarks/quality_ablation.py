@@ -55,21 +55,25 @@ def _weighted(weights: FloatArray, parts: Parts, target: IntArray) -> Combinatio
     return Combination(weights, find_offsets(scores, target))
 
 
-def _labels_alone(parts: Parts, target: IntArray) -> Combination:
-    """Offsets by which only rows labelled with a class say how it fares; the members are those of the default."""
-    weights = choose_members(parts, target, None, MAX_MEMBERS)
-    scores = Combination(weights, np.zeros(parts[0].shape[1])).scores(parts)
-    present, offsets = np.unique(target), np.zeros(parts[0].shape[1])
-    problem = OffsetProblem(scores, target, prior_rows=0).of_classes(present)
-    offsets[present] = least_smoothed(problem)[0]
-    return Combination(weights, offsets)
+def _offsets_by(find: Callable[[FloatArray, IntArray], FloatArray]) -> Callable[[Parts, IntArray], Combination]:
+    """Return the members of the default with offsets that are found in another way."""
+
+    def chosen(parts: Parts, target: IntArray) -> Combination:
+        weights = choose_members(parts, target, None, MAX_MEMBERS)
+        return Combination(weights, find(Combination(weights, np.zeros(parts[0].shape[1])).scores(parts), target))
+
+    return chosen
 
 
-def _counts_alone(parts: Parts, target: IntArray) -> Combination:
-    """Offsets of the least worst-class error by counts; the members are those of the default."""
-    weights = choose_members(parts, target, None, MAX_MEMBERS)
-    scores = Combination(weights, np.zeros(parts[0].shape[1])).scores(parts)
-    return Combination(weights, find_offsets(scores, target, np.bincount(target, minlength=scores.shape[1])))
+def _by_labels(scores: FloatArray, target: IntArray) -> FloatArray:
+    """Only rows labelled with a class say how it fares."""
+    present, offsets = np.unique(target), np.zeros(scores.shape[1])
+    offsets[present] = least_smoothed(OffsetProblem(scores, target, prior_rows=0).of_classes(present))[0]
+    return offsets
+
+
+def _by_counts(scores: FloatArray, target: IntArray) -> FloatArray:
+    return find_offsets(scores, target, np.bincount(target, minlength=scores.shape[1]))
 
 
 def _without_offsets(parts: Parts, target: IntArray) -> Combination:
@@ -80,8 +84,8 @@ def _without_offsets(parts: Parts, target: IntArray) -> Combination:
 VARIANTS: dict[str, Callable[[Parts, IntArray], Combination]] = {
     "the default": lambda parts, target: combine(parts, target, None, MAX_MEMBERS),
     "no offsets": _without_offsets,
-    "offsets by labelled rows alone": _labels_alone,
-    "offsets by counts alone": _counts_alone,
+    "offsets by labelled rows alone": _offsets_by(_by_labels),
+    "offsets by counts alone": _offsets_by(_by_counts),
     "the best member alone": lambda parts, target: combine(parts, target, None, 1),
     "the mean of all members": lambda parts, target: _weighted(np.full(len(parts), 1 / len(parts)), parts, target),
     "up to 20 members": lambda parts, target: combine(parts, target, None, 20),
