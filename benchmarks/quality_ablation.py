@@ -17,10 +17,9 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import training_labels
 from worstclass.ensembles import combination
-from worstclass.ensembles.combination import Combination, choose_members, combine
+from worstclass.ensembles.combination import MAX_MEMBERS, Combination, choose_members, combine
 from worstclass.ensembles.members import HeldOutTask, class_probabilities, train_member
 from worstclass.ensembles.portfolio import portfolio_for
-from worstclass.ensembles.worst_class import MAX_MEMBERS
 from worstclass.learners.sklearn_learner import with_seed
 from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, least_smoothed, smoothed_offsets
 from worstclass.wrappers.scores import log_probabilities
@@ -34,7 +33,7 @@ def _error_by(error_of: Callable[..., tuple[FloatArray, float]]) -> Callable[[Pa
     def chosen(parts: Parts, target: IntArray) -> Combination:
         usual, combination.worst_error_of = combination.worst_error_of, error_of
         try:
-            return combine(parts, target, None, MAX_MEMBERS)
+            return combine(parts, target, None)
         finally:
             combination.worst_error_of = usual
 
@@ -82,7 +81,7 @@ def _without_offsets(parts: Parts, target: IntArray) -> Combination:
 
 #: variant -> how members and offsets are chosen on the held-out probabilities
 VARIANTS: dict[str, Callable[[Parts, IntArray], Combination]] = {
-    "the default": lambda parts, target: combine(parts, target, None, MAX_MEMBERS),
+    "the default": lambda parts, target: combine(parts, target, None),
     "no offsets": _without_offsets,
     "offsets by labelled rows alone": _offsets_by(_by_labels),
     "offsets by counts alone": _offsets_by(_by_counts),

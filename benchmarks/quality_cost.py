@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from quality_tables import shares
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from threadpoolctl import threadpool_limits
@@ -47,7 +48,7 @@ def rows_of(size: Size, seed: int) -> tuple[np.ndarray, np.ndarray]:
         n_informative=n_columns // 3,
         n_classes=n_classes,
         n_clusters_per_class=2,
-        weights=list(0.1 ** (np.arange(n_classes) / (n_classes - 1))),
+        weights=list(shares(n_classes, ratio=10)),
         random_state=seed,
     )
 

@@ -125,7 +125,7 @@ def test_the_estimate_is_not_optimistic():
         found = combine(parts, target, None, 6)
         real = found.scores([p for p, _ in new]).argmax(axis=1)
         real_errors = 1 - count_correct(truth, real, K) / np.bincount(truth)
-        counts = cross_fitted_counts(parts, target, None, 6, int(rng.integers(2**31)))
+        counts = cross_fitted_counts(parts, target, None, int(rng.integers(2**31)))
         differences.append(np.mean(np.asarray(counts.errors) - real_errors))
         own = found.scores(parts).argmax(axis=1)
         optimistic.append(np.mean(1 - count_correct(target, own, K) / np.bincount(target) - real_errors))

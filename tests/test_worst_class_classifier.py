@@ -323,39 +323,73 @@ class TestTime:
     def test_a_time_limit_leaves_out_what_is_slow(self, blobs):
         X, _, y, _ = blobs  # a fold of the slow one takes about a second
         with pytest.warns(BudgetSpentWarning, match="slow was left out"):
-            model = WorstClassClassifier([*FAST, Slow()], cv=5, time_limit=2.5, random_state=0).fit(X, y)
+            model = WorstClassClassifier([*FAST, Slow()], cv=5, time_limit=4, random_state=0).fit(X, y)
         assert [record.name for record in model.portfolio_] == ["logisticregression", "decisiontreeclassifier"]
 
     def test_folds_go_first(self, blobs):
         X, _, y, _ = blobs
-        with pytest.warns(BudgetSpentWarning, match="instead of 5 folds"):
+        with pytest.warns(BudgetSpentWarning, match="of 5 folds"):
             model = WorstClassClassifier([Slow()], time_limit=4, random_state=0).fit(X, y)
         assert model.n_folds_ < 5
         assert len(model.estimators_) == model.n_folds_
 
-    def test_the_plan_by_hand(self):
-        costs = {"a": 1.0, "b": 2.0, "c": 30.0}
-        plan = Schedule(10.0, 5, list(costs))
-        plan.fit_into_limit(costs.get, keep_folds=False)
-        assert (plan.folds, plan.members) == (1, ["a", "b"])  # 33 s in one part: c goes; 3 s of 8 planned stay
-        assert plan.notes[0].startswith("one held-out part instead of 5 folds")
-        kept = Schedule(10.0, 5, list(costs))
-        kept.fit_into_limit(costs.get, keep_folds=True)
-        assert (kept.folds, kept.members) == (5, ["a"])
+    def test_first_folds_get_their_share_of_the_limit(self):
+        plan = Schedule(10.0, 5, ["a", "b", "c", "d"])  # 7 s for the first folds
+        assert plan.allows("a", pytest.fail)  # the first is trained anyway
+        assert plan.allows("d", lambda left: 6.9)
+        assert not plan.allows("b", lambda left: 7.1)
+        plan._started -= 5.0
+        assert not plan.allows("c", pytest.fail)  # 4.9 s are gone: no time to find out
+        assert plan.notes == [
+            "b was left out: about 7 s would not fit into the time limit",
+            "c was left out: its cost would not fit into the time limit",
+        ]
 
-    def test_no_time_left(self):
-        plan = Schedule(1.0, 1, ["a", "b"])
-        plan.fit_into_limit({"a": 0.1, "b": 0.1}.get, keep_folds=True)
-        plan.took("a", 5.0)  # fifty times what was estimated
-        assert not plan.affords("b")
-        assert plan.notes == ["b was left out: no time was left"]
+    @pytest.mark.parametrize(
+        ("n_jobs", "combining", "keep", "folds", "members"),
+        [
+            (1, 0.0, False, 3, ["a", "b"]),  # 9 s, less a moment: 3 s for each further fold
+            (2, 0.0, False, 5, ["a", "b"]),  # two folds at a time: 6 s
+            (1, 2.0, False, 2, ["a", "b"]),  # 3 s to train the second, 4 to combine two
+            (1, 9.0, False, 1, ["a", "b"]),
+            (1, 0.0, True, 5, ["a"]),  # 12 s for both: the larger one goes
+        ],
+    )
+    def test_folds_by_hand(self, n_jobs, combining, keep, folds, members):
+        plan = Schedule(10.0, 5, ["a", "b"])
+        plan.plan_folds({"a": 1.0, "b": 2.0}, lambda n: n * combining, n_jobs, keep=keep)
+        assert (plan.folds, plan.members) == (folds, members)
+        assert len(plan.notes) == (n_jobs == 1)
+
+    def test_folds_that_are_trained_later_continue_the_first(self, blobs):
+        X, _, y, _ = blobs
+        whole, limited = (
+            WorstClassClassifier(FAST, time_limit=limit, random_state=0).fit(X, y) for limit in (None, 1000)
+        )
+        assert limited.n_folds_ == whole.n_folds_ == 5
+        np.testing.assert_array_equal(limited.predict_proba(X), whole.predict_proba(X))
+        assert limited.cv_report_ == whole.cv_report_
+
+    def test_an_interrupt_in_later_folds_keeps_the_first(self, blobs):
+        class Stops(Callback):
+            def on_step_end(self, estimator, info):
+                self.steps = getattr(self, "steps", 0) + 1
+                if self.steps == 3:  # of two members: the first one's later folds
+                    raise KeyboardInterrupt
+
+        model = WorstClassClassifier(FAST, time_limit=1000, callbacks=[Stops()], random_state=0)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(blobs[0], blobs[2])
+        assert model.n_folds_ == 1
+        assert len(model.portfolio_) == 2
+        assert len(model.predict(blobs[1])) == len(blobs[1])
 
     def test_a_network_gets_its_share_of_the_time(self):
         X, y = load_iris(return_X_y=True)
         learner = TorchLearner("mlp", module_options={"hidden": (8,)}, batch_size=8)
         model = WorstClassClassifier([NetworkClassifier(learner, max_epochs=10**6)], cv=2, time_limit=2, random_state=0)
         model.fit(X, y)
-        assert [network.max_seconds for network in model.estimators_] == [0.8, 0.8]
+        assert [network.max_seconds for network in model.estimators_] == [0.9, 0.9]
         assert all(network.n_epochs_ < 10**6 for network in model.estimators_)
 
     def test_an_interrupt_keeps_the_finished_members(self, blobs):

@@ -8,8 +8,9 @@ hides their errors. So members are chosen by the mean of both, at the offsets th
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +22,16 @@ from worstclass.metrics import ClassCounts, count_correct
 from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, smoothed_offsets
 from worstclass.wrappers.scores import log_probabilities
 
+#: members that are added up, at most; one may be taken several times
+MAX_MEMBERS = 6
 #: a further member must lower the worst-class error by more than this
 LEAST_GAIN = 1e-4
 #: precision of the smoothed errors by which members are chosen, as a share of them
 ROUGH = 1e-4
 #: held-out rows by which members are chosen, at most; offsets are chosen by all
 MOST_ROWS = 5_000
+#: rows that cost as much as a step of the descent costs without any
+OVERHEAD_ROWS = 500
 #: parts into which held-out rows are divided to judge offsets by rows that did not choose them
 JUDGE_FOLDS = 5
 
@@ -45,7 +50,7 @@ class Combination:
 
 
 def combine(
-    probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None, max_members: int
+    probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None, max_members: int = MAX_MEMBERS
 ) -> Combination:
     """Choose members and offsets on held-out rows.
 
@@ -130,15 +135,26 @@ def worst_error_of(
 
 
 def cross_fitted_counts(
-    probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None, max_members: int, seed: int
+    probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None, seed: int
 ) -> ClassCounts:
     """Count right rows, each judged by members and offsets that it did not help to choose."""
     K = probabilities[0].shape[1]
     answers = np.zeros(len(target), dtype=np.int64)
     for others, judged in stratified_folds(target, JUDGE_FOLDS, seed):
-        combination = combine([p[others] for p in probabilities], target[others], floors, max_members)
+        combination = combine([p[others] for p in probabilities], target[others], floors)
         answers[judged] = combination.scores([p[judged] for p in probabilities]).argmax(axis=1)
     return ClassCounts(count_correct(target, answers, K), np.bincount(target, minlength=K))
+
+
+def seconds_to_combine(
+    probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None
+) -> Callable[[int], float]:
+    """Time one combination; return the seconds of it and of ``cross_fitted_counts`` for so many times the rows."""
+    started = time.perf_counter()
+    combine(probabilities, target, floors)
+    once = time.perf_counter() - started
+    all_rounds = (1 + JUDGE_FOLDS) * once / (OVERHEAD_ROWS + len(target))
+    return lambda times: all_rounds * (OVERHEAD_ROWS + min(times * len(target), max(MOST_ROWS, len(target))))
 
 
 def stratified_folds(target: IntArray, n_folds: int, seed: int) -> list[tuple[IntArray, IntArray]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,11 +15,14 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
 from worstclass.ensembles.combination import stratified_folds
 from worstclass.ensembles.portfolio import OWNER
+from worstclass.ensembles.schedule import extrapolate
 from worstclass.exceptions import DataError
 from worstclass.wrappers.scores import Split, aligned_scores, out_of_fold, resolve_kind
 
 #: a single held-out part is one of so many
 N_PARTS = 5
+#: share of the rows on which the cost of a member is estimated, and their least number
+PROBE_SHARE, LEAST_PROBE = 0.1, 200
 
 
 class Candidate(NamedTuple):
@@ -29,6 +33,16 @@ class Candidate(NamedTuple):
     probability: FloatArray
     target: IntArray
     seconds: float
+
+    def with_more(self, other: Candidate) -> Candidate:
+        """Return the member with the folds of another part of its training."""
+        return Candidate(
+            self.name,
+            self.models + other.models,
+            np.concatenate([self.probability, other.probability]),
+            np.concatenate([self.target, other.target]),
+            self.seconds + other.seconds,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +71,29 @@ class HeldOutTask:
             )
         return cls(X, numbered, (X, y), stratified_folds(y, N_PARTS if n_folds == 1 else n_folds, seed)[:n_folds])
 
-    def small(self, share: float, least: int, seed: int) -> HeldOutTask:
-        """Return the first split with a share of its training rows, to see what training costs."""
+    def folds(self, first: int, last: int) -> HeldOutTask:
+        """Return the task with some of its splits."""
+        return replace(self, splits=self.splits[first:last])
+
+    def small(self, n_rows: int, seed: int) -> HeldOutTask:
+        """Return the first split with so many of its training rows, and no more held-out rows than that."""
         train, held = self.splits[0]
-        n_rows = min(len(train), max(least, round(share * len(train))))
-        drawn = np.sort(np.random.default_rng(seed).choice(train, n_rows, replace=False))
+        drawn = np.sort(np.random.default_rng(seed).choice(train, min(len(train), n_rows), replace=False))
         return replace(self, splits=[(drawn, held[:n_rows])])
+
+
+def estimated_seconds(name: str, estimator: Any, task: HeldOutTask, seed: int, allowed: float) -> float:
+    """Estimate what one fold of a member takes: on a fortieth of the rows, then, if it may be allowed, on a tenth."""
+    n_rows = len(task.splits[0][0])
+    most = max(LEAST_PROBE, round(PROBE_SHARE * n_rows))
+    parts = task.small(most // 4, seed), task.small(most, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as a remark that these are few rows
+        few = train_member(name, estimator, parts[0], None).seconds
+        if 2 * few > allowed:
+            return few
+        more = train_member(name, estimator, parts[1], None).seconds
+    return extrapolate((len(parts[0].splits[0][0]), len(parts[1].splits[0][0])), (few, more), n_rows)
 
 
 def ends_in_time(estimator: Any, seconds: float) -> bool:

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-#: folds that keep every row held out once; one fold is a single held-out part
-FOLDS = (5, 3, 1)
-#: rows up to which each number of folds is the default
-MOST_ROWS = (20_000, 100_000)
+#: numbers of folds, and the rows up to which each is the default; one fold is a single held-out part
+FOLDS, MOST_ROWS = (5, 3, 1), (20_000, 100_000)
+#: share of the time limit for the first fold of every member; combining them takes time, too
+FIRST_FOLD = 0.7
 #: share of the time limit that is planned with; the rest is for what is not foreseen
-PLANNED = 0.8
+PLANNED = 0.9
 
 
 def default_folds(n_rows: int) -> int:
     """Return the number of folds: fewer for many rows, where one held-out part tells enough."""
     return next((folds for folds, most in zip(FOLDS, MOST_ROWS, strict=False) if n_rows <= most), FOLDS[-1])
+
+
+def extrapolate(rows: tuple[int, int], seconds: tuple[float, float], n_rows: int) -> float:
+    """Return the seconds for ``n_rows``, given those for two smaller numbers of rows.
+
+    Costs may be a constant and a part in proportion to the rows, or a power of the rows; the larger of both counts.
+
+    Examples
+    --------
+    A second and a millisecond per row; then the square of the rows:
+
+    >>> round(extrapolate((100, 400), (1.1, 1.4), 10_000), 2), round(extrapolate((100, 400), (0.01, 0.16), 10_000), 2)
+    (11.0, 100.0)
+    """
+    (few, more), (short, long) = rows, (max(t, 1e-6) for t in seconds)
+    if more <= few or long <= short:
+        return long
+    straight = long + (long - short) / (more - few) * (n_rows - more)
+    power = math.log(long / short) / math.log(more / few)
+    return max(straight, long * math.pow(n_rows / more, min(power, 2.0)))
 
 
 @dataclass
@@ -29,8 +50,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         self._started = time.perf_counter()
-        self._costs: dict[str, float] = {}
-        self._spent: dict[str, float] = {}
+        self._done = 0
         self.notes: list[str] = []
         self.failures: list[str] = []
         self.interrupted = False
@@ -40,52 +60,54 @@ class Schedule:
         """Seconds since the start."""
         return time.perf_counter() - self._started
 
-    def fit_into_limit(self, probe: Callable[[str], float], *, keep_folds: bool) -> None:
-        """Estimate what each member costs; take fewer folds, then fewer members, until all fit.
+    def allows(self, name: str, probe: Callable[[float], float]) -> bool:
+        """Tell whether there is time for the first fold of a member; the first member is trained anyway.
+
+        ``probe`` estimates its seconds, given those that are left, and is only called if there is time for that.
+        """
+        if self.time_limit is None or name == self.members[0]:
+            return True
+        allowed = FIRST_FOLD * self.time_limit
+        needed = probe(allowed - self.seconds) if self.seconds < FIRST_FOLD * allowed else math.inf
+        if self.seconds + needed <= allowed:
+            return True
+        about = "its cost" if math.isinf(needed) else f"about {needed:.0f} s"
+        self._drop(name, f"{about} would not fit into the time limit")
+        return False
+
+    def plan_folds(
+        self, costs: Mapping[str, float], combining: Callable[[int], float], n_jobs: int, *, keep: bool
+    ) -> None:
+        """Decide how many folds there is time for; if their number is given, which members.
 
         Parameters
         ----------
-        probe : the seconds that one fold of a member will take, estimated on few rows.
-        keep_folds : the number of folds is given; only members can go.
+        costs : the seconds that the first fold of each member took.
+        combining : the seconds that it takes to combine members, by the number of folds.
+        n_jobs : folds that run in parallel.
+        keep : the number of folds is given.
         """
         assert self.time_limit is not None
-        for name in list(self.members):
-            if self._costs and self.seconds > 0.2 * self.time_limit:
-                self._drop(name, "its cost could not be estimated in time")
-            else:
-                self._costs[name] = probe(name)
-        allowed = PLANNED * self.time_limit - self.seconds
-        for folds in (self.folds,) if keep_folds else [n for n in FOLDS if n <= self.folds]:
-            if folds * sum(self._costs.values()) <= allowed or folds == 1:
-                break
-        if folds < self.folds:
-            self.notes.append(f"{_folds(folds)} instead of {_folds(self.folds)}, to stay within the time limit")
-            self.folds = folds
-        for name in sorted(self.members, key=lambda name: -self._costs[name]):
-            if len(self.members) > 1 and self.folds * sum(self._costs[name] for name in self.members) > allowed:
-                self._drop(name, f"about {self.folds * self._costs[name]:.0f} s would not fit into the time limit")
+        left = PLANNED * self.time_limit - self.seconds
 
-    def affords(self, name: str) -> bool:
-        """Tell whether a member still fits, by how long the others took compared with their estimates."""
-        if self.time_limit is None or not self._spent:
-            return True
-        estimated = self.folds * sum(self._costs[done] for done in self._spent)
-        slower = max(1.0, sum(self._spent.values()) / max(estimated, 1e-9))
-        if self.seconds + slower * self.folds * self._costs[name] <= self.time_limit:
-            return True
-        self._drop(name, "no time was left")
-        return False
+        def training(folds: int) -> float:
+            return math.ceil((folds - 1) / n_jobs) * sum(costs[name] for name in self.members)
 
-    def took(self, name: str, seconds: float) -> None:
-        """Note how long a member took."""
-        self._spent[name] = seconds
+        if keep:
+            allowed = max(left - combining(self.folds), 0.1 * left)  # members that cost next to nothing stay
+            for name in sorted(costs, key=lambda name: -costs[name]):
+                if len(self.members) > 1 and training(self.folds) > allowed:
+                    self._drop(name, f"about {self.folds * costs[name]:.0f} s would not fit into the time limit")
+            return
+        fitting = (n for n in range(self.folds, 1, -1) if training(n) + combining(n) <= left)
+        if (affordable := next(fitting, 1)) < self.folds:
+            self.notes.append(f"{affordable} of {self.folds} folds, to stay within the time limit")
+            self.folds = affordable
 
-    def seconds_left(self) -> float:
-        """Estimate the time that the members to come will take."""
-        to_come = [name for name in self.members if name not in self._spent]
-        if self._costs:
-            return self.folds * sum(self._costs[name] for name in to_come)
-        return len(to_come) * sum(self._spent.values()) / max(len(self._spent), 1)
+    def took_step(self, n_steps: int) -> float:
+        """Note that one of so many steps is done; return the seconds that the others will take, by the mean so far."""
+        self._done += 1
+        return self.seconds / self._done * max(n_steps - self._done, 0)
 
     def failed(self, name: str, error: Exception) -> None:
         """Note that a member could not be trained."""
@@ -95,7 +117,3 @@ class Schedule:
     def _drop(self, name: str, why: str) -> None:
         self.members.remove(name)
         self.notes.append(f"{name} was left out: {why}")
-
-
-def _folds(n: int) -> str:
-    return "one held-out part" if n == 1 else f"{n} folds"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, get_tags
@@ -24,8 +26,15 @@ from worstclass.data.labels import Labels, known_labels, require_pair, training_
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
-from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts
-from worstclass.ensembles.members import Candidate, HeldOutTask, class_probabilities, ends_in_time, train_member
+from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts, seconds_to_combine
+from worstclass.ensembles.members import (
+    Candidate,
+    HeldOutTask,
+    class_probabilities,
+    ends_in_time,
+    estimated_seconds,
+    train_member,
+)
 from worstclass.ensembles.portfolio import OWNER, Portfolio, portfolio_for
 from worstclass.ensembles.schedule import PLANNED, Schedule, default_folds
 from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
@@ -36,11 +45,6 @@ from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correc
 from worstclass.randomness import SeedTree
 from worstclass.wrappers.base import indexable
 from worstclass.wrappers.scores import log_probabilities
-
-#: members that are added up, at most; one may be taken several times
-MAX_MEMBERS = 6
-#: share of the rows on which the cost of a member is estimated, and their least number
-PROBE_SHARE, LEAST_PROBE = 0.1, 200
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
         errors.
     cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1.
-    time_limit : seconds that ``fit`` may take. It takes fewer folds, then fewer members, and says so in ``notes_``.
+    time_limit : seconds that ``fit`` may take. Fewer members and fewer folds are trained, and ``notes_`` says so. The
+        first learner is always trained, so list cheap ones first.
     n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``.
     random_state : seed of everything random; the global generators are neither read nor changed.
     callbacks : ``Callback`` objects; ``on_step_end`` is called after every member, with the time left.
@@ -156,9 +161,10 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         seeds = SeedTree.from_random_state(self.random_state, owner=OWNER)
         portfolio = portfolio_for(self.learners, rows, labels.totals)
         held_out = None if X_val is None and y_val is None else self._validation_rows(X, X_val, y_val, labels.classes)
-        schedule = self._schedule(portfolio, rows, labels, seeds, held_out is not None)
-        task = HeldOutTask.of(rows, labels, held_out, schedule.folds, seeds.seed(0))
-        candidates = self._train(portfolio, task, schedule, seeds)
+        wanted = default_folds(len(labels.index)) if self.cv == "auto" else int(self.cv)
+        task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
+        schedule = Schedule(self.time_limit, len(task.splits), list(portfolio))
+        candidates = self._train(portfolio, task, floors, schedule, seeds)
         seen = X, X if held_out is None else X_val
         try:
             self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
@@ -217,43 +223,63 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         check_unseen(X_val, SeenRows.of(X), roles=("training",), owner=OWNER, allow_equal_rows=True)
         return self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
 
-    def _schedule(self, portfolio: Portfolio, rows: Any, labels: Labels, seeds: SeedTree, is_given: bool) -> Schedule:
-        """Decide on the number of folds and the members, by the rows and by the time limit."""
-        n_rows, most = len(labels.index), int(labels.totals.max())
-        wanted = 1 if is_given else default_folds(n_rows) if self.cv == "auto" else int(self.cv)
-        schedule = Schedule(self.time_limit, min(wanted, most), list(portfolio))
-        if self.time_limit is not None:
-            task = HeldOutTask.of(rows, labels, None, schedule.folds, seeds.seed(0))
-            few = task.small(PROBE_SHARE, LEAST_PROBE, seeds.seed(3))
-            times = len(task.splits[0][0]) / len(few.splits[0][0])
-            share = PLANNED * self.time_limit / (len(portfolio) * schedule.folds)
+    def _train(
+        self, portfolio: Portfolio, task: HeldOutTask, floors: Floors | None, schedule: Schedule, seeds: SeedTree
+    ) -> list[Candidate]:
+        """Train every member on every fold; with a time limit on the first, then on as many as there is time for."""
+        if self.time_limit is None:
+            return self._train_folds(portfolio, task, schedule, seeds)
+        share = PLANNED * self.time_limit / (len(portfolio) * schedule.folds)
+        measured = [name for name, estimator in portfolio.items() if not ends_in_time(estimator, share)]
 
-            def cost(name: str) -> float:
-                if ends_in_time(portfolio[name], share):
-                    return share
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # such as a remark that these are few rows
-                    return times * train_member(name, portfolio[name], few, None).seconds
+        def probe(name: str, left: float) -> float:
+            return estimated_seconds(name, portfolio[name], task, seeds.seed(3), left) if name in measured else share
 
-            schedule.fit_into_limit(cost, keep_folds=is_given or self.cv != "auto")
-        return schedule
+        def allows(name: str) -> bool:
+            return schedule.allows(name, partial(probe, name))
 
-    def _train(self, portfolio: Portfolio, task: HeldOutTask, schedule: Schedule, seeds: SeedTree) -> list[Candidate]:
-        """Train every member that there is time for; one that fails is left out, unless all fail."""
+        first = self._train_folds(portfolio, task.folds(0, 1), schedule, seeds, allows)
+        if schedule.folds == 1 or schedule.interrupted:
+            return first
+        combining = seconds_to_combine([member.probability for member in first], first[0].target, floors)
+        costs = {member.name: member.seconds for member in first}
+        schedule.plan_folds(costs, combining, effective_n_jobs(self.n_jobs), keep=self.cv != "auto")
+        first = [member for member in first if member.name in schedule.members]
+        if schedule.folds == 1:
+            return first
+        try:
+            others = self._train_folds(portfolio, task.folds(1, schedule.folds), schedule, seeds)
+        except KeyboardInterrupt:
+            schedule.interrupted = True
+        if schedule.interrupted:
+            schedule.folds = 1
+            return first
+        more = {member.name: member for member in others}
+        return [member.with_more(more[member.name]) for member in first if member.name in more]
+
+    def _train_folds(
+        self,
+        portfolio: Portfolio,
+        task: HeldOutTask,
+        schedule: Schedule,
+        seeds: SeedTree,
+        allows: Callable[[str], bool] = lambda name: True,
+    ) -> list[Candidate]:
+        """Train every member that is allowed; one that fails is left out, unless all fail."""
         candidates: list[Candidate] = []
         errors: list[Exception] = []
         try:
-            for number, name in enumerate(list(schedule.members)):
-                if not schedule.affords(name):
+            for name in list(schedule.members):
+                if not allows(name):
                     continue
-                estimator = with_seed(portfolio[name], seeds.seed(1, number))
+                estimator = with_seed(portfolio[name], seeds.seed(1, list(portfolio).index(name)))
                 try:
                     candidates.append(train_member(name, estimator, task, self.n_jobs))
-                    schedule.took(name, candidates[-1].seconds)
                 except Exception as error:  # a classifier of the user can fail in any way
                     errors.append(error)
                     schedule.failed(name, error)
-                step = StepInfo(name, len(candidates), len(schedule.members), schedule.seconds, schedule.seconds_left())
+                seconds_left = schedule.took_step(len(schedule.members))
+                step = StepInfo(name, len(candidates), len(schedule.members), schedule.seconds, seconds_left)
                 for callback in self.callbacks or ():
                     callback.on_step_end(self, step)
         except KeyboardInterrupt:
@@ -269,8 +295,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Choose members and offsets, keep what was chosen, and estimate the error of each class."""
         probabilities, target = [candidate.probability for candidate in candidates], candidates[0].target
-        combination = combine(probabilities, target, floors, MAX_MEMBERS)
-        counts = cross_fitted_counts(probabilities, target, floors, MAX_MEMBERS, seed)
+        combination = combine(probabilities, target, floors)
+        counts = cross_fitted_counts(probabilities, target, floors, seed)
         self.classes_, self.seen_rows_ = classes, SeenRows.of(*seen)
         self._report(counts, floors)
         self._keep(candidates, combination)
