@@ -96,14 +96,14 @@ def run_network_cell(name: str, draw: int, method: str, root: Path | None) -> di
         X, y = (np.concatenate([own, np.asarray(more)]) for own, more in zip((X, y), val.values(), strict=True))
         val = {}
     learner = dict(problem.learner or named_dataset(problem.data).settings["learner"])
-    network, folds = learner.pop("module"), 1 if val else None
+    network = learner.pop("module")
     settings: dict[str, Any] = {"network": network, "learner": learner, "max_epochs": problem.epochs, **options}
     if method in FEEDBACK:
         model: Any = FeedbackNetworks(TorchLearner(network, **learner), problem.epochs, method, draw)
     elif method == "auto":
         model = build_method(method, random_state=draw)
     elif method == "auto-networks":  # sets the decay itself, for the epochs of each network
-        model = build_method(method, **settings, folds=folds, random_state=draw)
+        model = build_method(method, **settings, random_state=draw)
     else:
         if problem.learner is not None:
             learner["decay_epochs"] = problem.epochs // options.get("n_estimators", 1)

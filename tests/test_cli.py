@@ -246,6 +246,10 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
             [*TABLE, "--network", "mlp", "--max-epochs", "9", "--set", "cv=0", "--out", "m"],
             "Option --set cv=... must be",
         ),
+        (
+            [*FIT[:4], "--method", "logistic", "--max-epochs", "9", "--max-seconds", "2", "--out", "m"],
+            "--max-epochs, --max-seconds cannot be used here: logistic has no such limit",
+        ),
         ([*FIT[:4], "--method", "florest", "--out", "m"], "Did you mean 'forest'"),
         ([*FIT[:4], "--method", "forest", "--set", "n_estimator=3", "--out", "m"], "Did you mean 'n_estimators'"),
         ([*FIT[:4], "--method", "forest", "--set", "300", "--out", "m"], "The method 'forest' has no option '300'"),

@@ -447,35 +447,16 @@ def test_auto_is_the_portfolio_classifier_and_needs_nothing():
     model = build_method("auto")
     assert str(model) == str(WorstClassClassifier())
     model = build_method("auto", theta={"ant": 0.9}, max_epochs=7, max_seconds=9.5, random_state=4, cv=3)
-    expected = WorstClassClassifier("auto", {"ant": 0.9}, cv=3, time_limit=9.5, random_state=4)
+    expected = WorstClassClassifier("auto", {"ant": 0.9}, cv=3, time_limit=9.5, max_epochs=7, random_state=4)
     assert str(model.get_params()) == str(expected.get_params())
 
 
-@pytest.mark.parametrize(
-    ("options", "epochs"),
-    [
-        ({"max_epochs": 77}, 15),  # of five folds
-        ({"max_epochs": 77, "cv": 2}, 38),
-        ({"max_epochs": 77, "cv": 1}, 77),
-        ({"max_epochs": 77, "folds": 1}, 77),
-        ({"max_epochs": 77, "folds": 3, "cv": "auto"}, 25),
-        ({"max_epochs": 3}, 1),  # at least one epoch
-    ],
-    ids=str,
-)
-def test_the_folds_of_auto_networks_share_the_epochs(options, epochs):
-    limits = {"theta": 0.6, "max_seconds": 12.0, "random_state": 4}
-    model = build_method("auto-networks", "mlp", learner={"lr": 0.3}, **limits, **options)
-    assert (model.theta, model.time_limit, model.random_state) == (0.6, 12.0, 4)
-    assert model.cv == options.get("cv", "auto")
-    (network,) = model.learners
-    assert (type(network), network.max_epochs) == (NetworkClassifier, epochs)
-    assert network.max_seconds == 12 / (options.get("folds") or options.get("cv") or 5)
-    assert (network.learner.module, network.learner.lr) == ("mlp", 0.3)
-
-
-def test_auto_networks_without_epochs_leaves_them_to_the_estimator():
-    (learner,) = build_method("auto-networks", "mlp", learner={"lr": 0.3}, max_seconds=3).learners
+def test_auto_networks_takes_the_network_and_the_limits():
+    limits = {"theta": 0.6, "max_epochs": 77, "random_state": 4}
+    model = build_method("auto-networks", "mlp", learner={"lr": 0.3}, max_seconds=12.0, cv=2, **limits)
+    assert {name: getattr(model, name) for name in limits} == limits
+    assert (model.time_limit, model.cv) == (12.0, 2)
+    (learner,) = model.learners
     assert (type(learner), learner.module, learner.lr) == (TorchLearner, "mlp", 0.3)
 
 
@@ -483,7 +464,7 @@ def test_auto_networks_keeps_to_the_budget_and_takes_validation_rows():
     model = quietly(built("auto-networks", max_epochs=10, cv=3), X, Y)
     assert [network.n_epochs_ for network in model.estimators_] == [3, 3, 3]
     assert sum(row.total for row in model.cv_report_.rows) == len(Y)
-    model = quietly(built("auto-networks", max_epochs=10, folds=1), X, Y, *draw_blobs(2, [10, 11, 12]))
+    model = quietly(built("auto-networks", max_epochs=10), X, Y, *draw_blobs(2, [10, 11, 12]))
     assert [network.n_epochs_ for network in model.estimators_] == [10]
     assert {row.name: row.total for row in model.cv_report_.rows} == {"ant": 10, "bee": 11, "cat": 12}
 

@@ -123,7 +123,7 @@ def test_all_stands_for_every_method_that_suits_the_rows():
     assert methods_for(["forest", "ce"], images(0)) == ("forest", "ce")  # asked for by name
 
 
-def test_portfolios_run_without_floors_and_share_the_epochs_among_the_folds_that_there_are():
+def test_portfolios_run_without_floors_and_within_the_budget():
     rules = plan("auto", "auto-networks", "ours", max_epochs=50, max_seconds=90.0, theta=0.5)
     auto, networks, ours = rules.cells()
     assert "theta" not in auto.settings
@@ -132,9 +132,8 @@ def test_portfolios_run_without_floors_and_share_the_epochs_among_the_folds_that
     assert "network" not in auto.settings
     assert networks.settings["network"] == "mlp"
     assert (rules.build(auto).theta, rules.build(auto).time_limit, rules.build(auto).random_state) == (None, 90.0, 0)
-    for splits, epochs in ((None, 10), (squares(0), 10), (with_validation(0), 50)):
-        model = rules.build(networks, splits)
-        assert (model.theta, model.time_limit, model.learners[0].max_epochs) == (None, 90.0, epochs)
+    model = rules.build(networks)
+    assert (model.theta, model.time_limit, model.max_epochs) == (None, 90.0, 50)
 
 
 def test_portfolios_are_compared(tmp_path):
@@ -365,8 +364,8 @@ def test_a_method_that_fails_is_reported_and_the_others_go_on(tmp_path):
     build = ComparisonPlan.build
 
     class Broken(ComparisonPlan):
-        def build(self, cell, splits=None):
-            model = build(self, cell, splits)
+        def build(self, cell):
+            model = build(self, cell)
             return model.set_params(learner__module=nothing) if cell.method != "logistic" else model
 
     broken = Broken(**{name: getattr(rules, name) for name in rules.__dataclass_fields__})

@@ -38,7 +38,7 @@ from worstclass import (
     save_model,
 )
 from worstclass.boosting.callbacks import Callback
-from worstclass.ensembles.portfolio import SoftmaxSVC, portfolio_for
+from worstclass.ensembles.portfolio import SoftmaxSVC, give_epochs, portfolio_for
 from worstclass.ensembles.schedule import Schedule, default_folds
 from worstclass.exceptions import (
     BudgetSpentWarning,
@@ -202,15 +202,14 @@ class TestRows:
         assert portfolio["boosted-trees"][-1].max_iter == n_iterations
 
     def test_the_learning_rate_of_a_network_falls_for_images_unless_its_learner_says_otherwise(self):
-        images, rows, sizes = np.zeros((40, 1, 8, 8)), np.zeros((40, 3)), np.array([20, 20])
         own, plain = TorchLearner("cnn-small", decay_epochs=7), TorchLearner("mlp")
         network = NetworkClassifier(plain, max_epochs=30)
-        decays = [
-            model.learner.decay_epochs
-            for X, learners in ((images, [plain, own, network]), (rows, [plain, network]))
-            for model in portfolio_for(learners, X, sizes).values()
-        ]
-        assert decays == [150, 7, 30, None, None]
+        found = []
+        for images, max_epochs in ((True, None), (True, 24), (False, 24)):
+            portfolio = portfolio_for([plain, own, network], np.zeros((40, 3)), np.array([20, 20]))
+            give_epochs(portfolio, max_epochs, 2, images=images)
+            found.append([model.learner.decay_epochs for model in portfolio.values()])
+        assert found == [[150, 7, 30], [4, 7, 4], [None, 7, None]]
         assert (plain.decay_epochs, network.learner.decay_epochs) == (None, None)
 
     def test_lists(self):
@@ -391,6 +390,18 @@ class TestTime:
         model.fit(X, y)
         assert [network.max_seconds for network in model.estimators_] == [0.9, 0.9]
         assert all(network.n_epochs_ < 10**6 for network in model.estimators_)
+
+    @pytest.mark.parametrize(("cv", "learners", "epochs"), [(3, 1, 4), (1, 1, 13), (2, 2, 3), (5, 3, 1)])
+    def test_networks_and_folds_share_the_epochs(self, cv, learners, epochs):
+        X, y = load_iris(return_X_y=True)
+        learner = TorchLearner("mlp", module_options={"hidden": (8,)}, batch_size=50)
+        networks = [NetworkClassifier(learner, max_epochs=1000), learner, learner][:learners]
+        model = WorstClassClassifier([FAST[1], *networks], cv=cv, max_epochs=13, random_state=0)
+        model._combine = lambda candidates, *rest: setattr(model, "candidates", candidates)
+        model._warn = lambda schedule: None
+        model.fit(X, y)
+        _, *trained = model.candidates
+        assert [[fitted.n_epochs_ for fitted in member.models] for member in trained] == [[epochs] * cv] * learners
 
     def test_an_interrupt_keeps_the_finished_members(self, blobs):
         model = WorstClassClassifier([FAST[1], Interrupted()], random_state=0)

@@ -21,8 +21,6 @@ from worstclass.exceptions import ParameterError, UnknownNameError
 
 #: epochs of a single network by default: those of the authors
 DEFAULT_EPOCHS = 200
-#: folds of ``WorstClassClassifier`` at the most, by default
-MOST_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,6 @@ def build_method(
     max_epochs: int | None = None,
     max_seconds: float | None = None,
     select_on: str = "worst",
-    folds: int | None = None,
     random_state: Any = None,
     **options: Any,
 ) -> Any:
@@ -124,13 +121,11 @@ def build_method(
         that do not set one themselves (boosting, ours, 0.5-dnn, deep-ensemble, auto-networks).
     theta : accuracy floors, for the methods that need or take them.
     max_epochs : epochs over the training rows in all, over all rounds, members or folds. None: 200 for a single network
-        and for each one of an ensemble, no limit for boosting. Methods for tables, and auto, do not count epochs.
+        and for each one of an ensemble, no limit for boosting. Methods for tables do not count epochs.
     max_seconds : time after which training ends with what it has; None for no limit. Of the methods for tables, only
         ours-trees has such a limit.
     select_on : the validation error that chooses an epoch, or the prefix of a vote: ``"worst"`` or ``"average"``. The
         methods auto and auto-networks always choose by the worst class, or by the floors.
-    folds : folds that auto-networks will make, so that they can share ``max_epochs``: 1 with validation rows. None: the
-        number in ``cv``, or 5.
     random_state : seed of everything random.
     options : those of the method; see ``list_methods()``.
 
@@ -151,7 +146,7 @@ def build_method(
     require_known_options(options, list(method.options), owner=f"The method {name!r}")
     if method.needs_theta and theta is None:
         raise ParameterError("theta", f"build_method({name!r})", allowed="given: the accuracy floor(s)", got=None)
-    common = _Common(network, dict(learner or {}), theta, max_epochs, max_seconds, select_on, folds, random_state)
+    common = _Common(network, dict(learner or {}), theta, max_epochs, max_seconds, select_on, random_state)
     return _BUILDERS[name](common, **{**method.options, **options})
 
 
@@ -165,7 +160,6 @@ class _Common:
     max_epochs: int | None
     max_seconds: float | None
     select_on: str
-    folds: int | None
     random_state: Any
 
     @property
@@ -310,19 +304,12 @@ def _with_offsets(build: Builder) -> Builder:
 def _auto(common: _Common, *, cv: int | str, learners: Any = "auto") -> Any:
     from worstclass.ensembles.worst_class import WorstClassClassifier
 
-    limits = {"time_limit": common.max_seconds, "random_state": common.random_state}
+    limits = {"time_limit": common.max_seconds, "max_epochs": common.max_epochs, "random_state": common.random_state}
     return WorstClassClassifier(learners, common.theta, cv=cv, **limits)
 
 
 def _auto_networks(common: _Common, *, cv: int | str) -> Any:
-    learner = common.torch_learner()
-    if common.max_epochs is not None:
-        from worstclass.ensembles.networks import NetworkClassifier
-
-        folds = common.folds or (max(cv, 1) if isinstance(cv, int) else MOST_FOLDS)
-        seconds = None if common.max_seconds is None else common.max_seconds / folds
-        learner = NetworkClassifier(learner, max_epochs=max(1, common.max_epochs // folds), max_seconds=seconds)
-    return _auto(common, cv=cv, learners=[learner])
+    return _auto(common, cv=cv, learners=[common.torch_learner()])
 
 
 def _for_tables(*steps: Any) -> Any:

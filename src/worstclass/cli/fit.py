@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass.cli.console import OptionError, console, interrupts_noted, say, warn
+from worstclass.cli.console import OptionError, console, interrupts_noted, refuse_given, say, warn
 from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions, given
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
     from worstclass.experiments.run import RunResult
+    from worstclass.methods import Method
 
 MethodName = Annotated[
     str | None,
@@ -56,7 +57,7 @@ def fit(
     """
     from worstclass.cli.data import Data
     from worstclass.cli.model import build_estimator, default_method, made_by
-    from worstclass.experiments.run import RunResult, folds_on
+    from worstclass.experiments.run import RunResult
     from worstclass.methods import find_method, parse_options
     from worstclass.report.summary import text_report
     from worstclass.storage.folder import require_own
@@ -72,8 +73,9 @@ def fit(
     texts = dict(text.partition("=")[::2] for text in set_ or [])
     with _errors_name_set(texts):
         own = parse_options(record, texts)
-        more: dict[str, Any] = {"select_on": select_on, "folds": folds_on(splits, own.get("cv")), "random_state": seed}
-        model = build_estimator(name, opened, splits.train.X, booster, theta=floors, **limits, **more, **own)
+        more: dict[str, Any] = {"theta": floors, "select_on": select_on, "random_state": seed}
+        model = build_estimator(name, opened, splits.train.X, booster, **limits, **more, **own)
+        _refuse_limits(limits, record, model)
         require_own(out, "--out", "the command")  # before hours of training, not after
         out.mkdir(parents=True, exist_ok=True)
         seconds, interrupted = _train(model, splits, quiet)
@@ -91,6 +93,15 @@ def fit(
     say(text_report(result))
     say(f"model:  {out}\nreport: {place / 'report.md'}")
     return 130 if noted else 0 if result.floors_met is not False and not interrupted else 1
+
+
+def _refuse_limits(limits: dict[str, Any], method: Method, model: Any) -> None:
+    """Refuse limits that the method would ignore."""
+    if method.kind != "table":
+        return
+    refuse_given(
+        [name for name in limits if limits[name] and not hasattr(model, name)], f"{method.name} has no such limit."
+    )
 
 
 @contextmanager

@@ -56,16 +56,13 @@ def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> Portfolio:
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
     pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in given]
-    classifiers = [as_classifier(learner, X, n_rows) for _, learner in pairs]
+    classifiers = [as_classifier(learner, n_rows) for _, learner in pairs]
     names = [name or _name(learner) for name, learner in pairs]
     return dict(zip(_distinct(names), classifiers, strict=True))
 
 
-def as_classifier(learner: Any, X: Any, n_rows: int) -> Any:
-    """Return the classifier that a learner stands for; refuse what gives no probabilities.
-
-    The learning rate of a network for images falls to 0 over its epochs, unless its learner has ``decay_epochs``.
-    """
+def as_classifier(learner: Any, n_rows: int) -> Any:
+    """Return the classifier that a learner stands for; refuse what gives no probabilities."""
     torch_learner = sys.modules.get("worstclass.learners.torch_learner")  # here only where a learner of it is
     if torch_learner is not None and isinstance(learner, torch_learner.TorchLearner):
         from worstclass.ensembles.networks import NetworkClassifier
@@ -77,10 +74,20 @@ def as_classifier(learner: Any, X: Any, n_rows: int) -> Any:
     if not hasattr(learner, "predict_proba"):
         hint = "CalibratedClassifierCV of scikit-learn adds it to a classifier."
         raise ParameterError("learners", OWNER, allowed="classifiers with predict_proba", got=learner, hint=hint)
-    classifier = clone(learner)
-    if getattr(X, "ndim", 2) > 2 and classifier.get_params().get("learner__decay_epochs", 0) is None:
-        classifier.set_params(learner__decay_epochs=classifier.get_params().get("max_epochs"))
-    return classifier
+    return clone(learner)
+
+
+def give_epochs(portfolio: Portfolio, max_epochs: int | None, n_folds: int, *, images: bool) -> None:
+    """Divide the epochs among all networks and folds; None leaves each the epochs that it has.
+
+    The learning rate of a network for images falls to 0 over its epochs, unless its learner has ``decay_epochs``.
+    """
+    networks = [classifier for classifier in portfolio.values() if "max_epochs" in classifier.get_params()]
+    for network in networks:
+        if max_epochs is not None:
+            network.set_params(max_epochs=max(1, max_epochs // (n_folds * len(networks))))
+        if images and network.get_params().get("learner__decay_epochs", 0) is None:
+            network.set_params(learner__decay_epochs=network.max_epochs)
 
 
 class SoftmaxSVC(SVC):
@@ -108,7 +115,7 @@ def _for_images(X: Any, n_rows: int) -> Portfolio:
     if len(shape) == 3 and min(shape[1:]) >= SMALLEST_SIDE:
         linear = LogisticRegression(C=0.01, max_iter=200, **balanced)
         found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
-        found["network"] = as_classifier(TorchLearner("cnn-small", lr=0.002, batch_size=128), X, n_rows)
+        found["network"] = as_classifier(TorchLearner("cnn-small", lr=0.002, batch_size=128), n_rows)
     return found
 
 

@@ -35,7 +35,7 @@ from worstclass.ensembles.members import (
     estimated_seconds,
     train_member,
 )
-from worstclass.ensembles.portfolio import OWNER, Portfolio, portfolio_for
+from worstclass.ensembles.portfolio import OWNER, Portfolio, give_epochs, portfolio_for
 from worstclass.ensembles.schedule import PLANNED, Schedule, default_folds
 from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
 from worstclass.floors import Floors
@@ -86,6 +86,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1.
     time_limit : seconds that ``fit`` may take. Fewer members and fewer folds are trained, and ``notes_`` says so. The
         first learner is always trained, so list cheap ones first.
+    max_epochs : epochs that all networks of all folds may take together. None: about 3,000 steps of the optimizer for
+        each network, in 10 to 150 epochs; a ``NetworkClassifier`` or booster keeps its own ``max_epochs``.
     n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``.
     random_state : seed of everything random; the global generators are neither read nor changed.
     callbacks : ``Callback`` objects; ``on_step_end`` is called after every member, with the time left.
@@ -131,6 +133,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         *,
         cv: int | str = "auto",
         time_limit: float | None = None,
+        max_epochs: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Sequence[Callback] | None = None,
@@ -139,6 +142,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         self.theta = theta
         self.cv = cv
         self.time_limit = time_limit
+        self.max_epochs = max_epochs
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callbacks = callbacks
@@ -163,6 +167,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         held_out = None if X_val is None and y_val is None else self._validation_rows(X, X_val, y_val, labels.classes)
         wanted = default_folds(len(labels.index)) if self.cv == "auto" else int(self.cv)
         task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
+        give_epochs(portfolio, self.max_epochs, len(task.splits), images=getattr(rows, "ndim", 2) > 2)
         schedule = Schedule(self.time_limit, len(task.splits), list(portfolio))
         candidates = self._train(portfolio, task, floors, schedule, seeds)
         seen = X, X if held_out is None else X_val
@@ -347,6 +352,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_positive(self.time_limit, "time_limit", OWNER, words=(None,))
+        check_count(self.max_epochs, "max_epochs", OWNER, words=(None,))
         check_count(self.cv, "cv", OWNER, words=("auto",))
 
     # answers

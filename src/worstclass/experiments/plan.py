@@ -17,7 +17,7 @@ from worstclass.data.sources import Source
 from worstclass.data.splits import Splits, take_rows
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.cells import Cell, CellResult, run_cells
-from worstclass.experiments.run import Outcome, fit_on_splits, folds_on
+from worstclass.experiments.run import Outcome, fit_on_splits
 from worstclass.experiments.significance import SeedsChange
 from worstclass.floors import Floors
 from worstclass.methods import Method, build_method, find_method, list_methods
@@ -59,8 +59,8 @@ class ComparisonPlan:
         """Return one cell for each method and seed, seed by seed, so that every method has some results early."""
         return [Cell(name, self.data, seed, self._settings(name)) for seed in self.seeds for name in self.methods]
 
-    def build(self, cell: Cell, splits: Splits | None = None) -> Any:
-        """Build the classifier of a cell; the splits tell how many folds share the epochs, if they are known."""
+    def build(self, cell: Cell) -> Any:
+        """Build the classifier of a cell."""
         method = find_method(cell.method)
         return build_method(
             method.name,
@@ -70,7 +70,6 @@ class ComparisonPlan:
             max_epochs=self.max_epochs,
             max_seconds=self.max_seconds,
             select_on=self.select_on,
-            folds=None if splits is None else folds_on(splits),
             random_state=cell.seed,
             **self.options(method),
         )
@@ -176,7 +175,7 @@ def run_comparison(
             splits = load(cell.seed)
             loaded.clear()
             loaded[cell.seed] = splits
-        return run_method(plan.build(cell, splits), splits)
+        return run_method(plan.build(cell), splits)
 
     return run_cells(plan.cells(), run_cell, folder, progress, n_jobs=n_jobs, overwrite=overwrite)
 

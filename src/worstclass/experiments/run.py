@@ -13,7 +13,6 @@ from typing import Annotated, Any, Self
 import pydantic
 
 from worstclass.data.splits import Splits
-from worstclass.ensembles.schedule import default_folds
 from worstclass.ensembles.worst_class import PortfolioRecord
 from worstclass.exceptions import ModelFormatError
 from worstclass.metrics import ClassReport, class_report
@@ -230,13 +229,6 @@ def epochs_of(model: Any) -> int | None:
         return getattr(model, "n_epochs_", None)
     epochs: list[int] = [member.n_epochs_ for member in model.estimators_ if hasattr(member, "n_epochs_")]
     return sum(epochs) if len(epochs) == len(model.estimators_) else None
-
-
-def folds_on(splits: Splits, cv: Any = "auto") -> int:
-    """Return the number of folds that ``WorstClassClassifier(cv=cv)`` makes of the splits; 1 with validation rows."""
-    if splits.val is not None:
-        return 1
-    return cv if isinstance(cv, int) else default_folds(len(splits.train))
 
 
 def _boosting(booster: Any) -> BoostingResult:
