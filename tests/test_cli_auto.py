@@ -166,7 +166,7 @@ def test_a_network_for_a_table(place, command):
     assert (result.method, result.epochs, result.portfolio.n_folds) == ("auto-networks", 20, 5)  # 4 in each fold
     assert result.settings["max_epochs"] == 23
     assert all(isinstance(member, NetworkClassifier) for member in model.estimators_)
-    assert (model.learners[0].learner.lr, model.learners[0].learner.standardize) == (0.02, True)
+    assert (model.learners[0].lr, model.learners[0].standardize) == (0.02, True)
     assert command(*TRAIN, *network, "--val-share", "0.2", "--quiet", "--out", "net")[0] == 0
     assert RunResult.read(place / "net" / "results").epochs == 23  # there is one network
     assert command("evaluate", "net", "fresh.csv", "--target", "kind")[0] == 0
@@ -192,7 +192,7 @@ def test_named_data_with_a_network_of_the_paper(place, command):
     assert command("fit", "artificial-balanced", *few)[0] == 0
     result, model = RunResult.read(place / "named" / "results"), load_model(place / "named")
     assert (result.method, result.epochs) == ("auto-networks", 10)
-    assert model.learners[0].learner.lr == 0.01
+    assert model.learners[0].lr == 0.01
     assert model.theta is None  # the paper's floor is for its booster
     assert command("fit", "iris", "--set", "cv=2", "--quiet", "--out", "named")[0] == 0
     assert RunResult.read(place / "named" / "results").method == "auto"
@@ -320,7 +320,7 @@ def test_images_with_options_of_the_network(place, command, images):
     result = RunResult.read(place / "seer" / "results")
     assert (result.method, result.epochs, result.portfolio.n_folds) == ("auto-networks", 40, 2)
     model = load_model(place / "seer")
-    assert model.learners[0].learner.module == "cnn-small"
+    assert model.learners[0].module == "cnn-small"
     assert command("predict", "seer", "new.npz", "--out", "seen.csv")[0] == 0
     assert (pd.read_csv(place / "seen.csv")["answer"] == images).mean() > 0.9
     assert command("evaluate", "seer", "images.npz")[0] == 0

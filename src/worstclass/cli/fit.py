@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,8 +77,8 @@ def fit(
         model = build_estimator(name, opened, splits.train.X, booster, **limits, **more, **own)
         _refuse_limits(limits, record, model)
         require_own(out, "--out", "the command")  # before hours of training, not after
-        out.mkdir(parents=True, exist_ok=True)
-        seconds, interrupted = _train(model, splits, quiet)
+        with _folder(out):
+            seconds, interrupted = _train(model, splits, quiet)
     settings: dict[str, Any] = {"method": name, **given(booster), **limits, **own}
     settings["theta"] = theta or (None if floors is None else [str(floors)])
     made = made_by(data, seed, **{key: value for key, value in settings.items() if value is not None})
@@ -102,6 +102,18 @@ def _refuse_limits(limits: dict[str, Any], method: Method, model: Any) -> None:
     refuse_given(
         [name for name in limits if limits[name] and not hasattr(model, name)], f"{method.name} has no such limit."
     )
+
+
+@contextmanager
+def _folder(out: Path) -> Iterator[None]:
+    """Make a folder; if what follows fails, none is left behind that is empty."""
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # it is not empty
+            out.rmdir()
+        raise
 
 
 @contextmanager

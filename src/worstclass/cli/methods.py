@@ -9,7 +9,7 @@ from worstclass.cli.options import Json
 def methods(json: Json = False) -> None:
     """List the methods.
 
-    With --json also their options.
+    With --json also their options and references.
 
     Example: worstclass methods
     """
@@ -21,5 +21,6 @@ def methods(json: Json = False) -> None:
     if json:
         say_json([asdict(method) for method in known])
     else:
-        rows = [(method.name, method.summary, method.reference) for method in known]
-        say_table(("method", "summary", "reference"), rows, left=(0, 1, 2))
+        floors = {method.name: "needed" if method.needs_theta else "possible" for method in known if method.takes_theta}
+        rows = [(method.name, method.kind, floors.get(method.name, ""), method.summary) for method in known]
+        say_table(("method", "kind", "theta", "summary"), rows, left=(0, 1, 2, 3))

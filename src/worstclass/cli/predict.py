@@ -42,9 +42,10 @@ def predict(
     """Write the answer for every row of a file.
 
     The file has these columns: those of --id, else "row", the row number; "answer", the class; "p_CLASS", the
-    probability of each class, if the model gives any; "margin", by how much the answer leads the next class, in the
-    model's scores (larger is surer); "abstained", true if the model gives no answer. Columns of the input are found by
-    name, and those that the model does not know are ignored.
+    probability of each class, if the model gives any (after "worstclass offsets" those of the model before it, so the
+    answer need not have the largest); "margin", by how much the answer leads the next class, in the model's scores
+    (larger is surer); "abstained", true if the model gives no answer. Columns of the input are found by name, and
+    those that the model does not know are ignored.
 
     Example: worstclass predict model new.csv --id patient --out answers.csv
     """

@@ -97,7 +97,8 @@ def _label_array(X: Any, y: Any, name: str) -> npt.NDArray[Any]:
             warnings.simplefilter("ignore", UserWarning)  # many classes may well mean labels here
             check_classification_targets(values)
     except ValueError as error:
-        raise DataError(str(error)) from None
+        hint = " Leave out the rows without a label." if "NaN" in str(error) else ""
+        raise DataError(str(error) + hint) from None
     n_rows = count_rows(X)
     if n_rows != len(values):
         raise DataError(
@@ -115,6 +116,8 @@ def _refuse_mixed_types(y: Any, name: str) -> None:
         "text" if isinstance(label, str | bytes) else "numbers" if np.isscalar(label) else type(label).__name__
         for label in y
     }
+    if "NoneType" in kinds:
+        raise DataError(f"{name} has rows without a label (None). Leave them out.")
     if len(kinds) > 1:
         raise DataError(
             f"{name} mixes labels of different types ({', '.join(sorted(kinds))}). "
