@@ -274,7 +274,7 @@ def test_batches_come_one_after_the_other(tmp_path):
     batches = [cifar_batch(n, seed=n) for n in (3, 2, 4, 1, 5)]
     for number, batch in enumerate(batches, start=1):
         (tmp_path / f"data_batch_{number}").write_bytes(pickle.dumps(batch))
-    part = CIFAR[0].read_part(FileTree(tmp_path), "train")
+    part = CIFAR[0].read(FileTree(tmp_path), "train")
     images = part.X
     assert images.shape == (15, 3, 32, 32)
     assert images.dtype == np.uint8
@@ -290,7 +290,10 @@ def test_batches_come_one_after_the_other(tmp_path):
     [
         ({b"labels": [0, 10, 2]}, r"labels must be in 0..9. Got 10 in row 2"),
         ({b"labels": [0, 1]}, "there are 3 images and 2 labels"),
-        ({b"labels": ["a", "b", "c"]}, "must be whole numbers"),
+        ({b"labels": ["a", "b", "c"]}, "f: labels must be one whole number per row"),
+        ({b"labels": [0.5, 1, 2]}, "f: labels must be one whole number per row"),
+        ({b"labels": [b"\xff", b"", b""]}, "f: labels must be one whole number per row"),
+        ({b"labels": [0, 2**70, 1]}, "f: labels must be one whole number per row"),
         ({b"labels": [[1], [2, 3], [4]]}, "a list is neither an array, nor a value"),
         ({b"data": np.zeros((3, 3071), np.uint8)}, r"unsigned bytes of shape \(n, 3072\)"),
         ({b"data": np.zeros((3, 3072), np.float32)}, "unsigned bytes"),

@@ -12,6 +12,7 @@ import typer
 
 from worstclass.cli.console import bars, say, say_table
 from worstclass.cli.options import Quiet
+from worstclass.exceptions import DatasetError
 
 if TYPE_CHECKING:
     from worstclass.data.files import DatasetCheck
@@ -40,13 +41,16 @@ def list_datasets(context: typer.Context, root: Root = None) -> None:
         if root is not None:
             raise typer.BadParameter("write it behind the command: worstclass datasets check NAME --root DIR")
         return
-    from worstclass.data.facts import data_root, locate
+    from worstclass.data.facts import data_root, find
     from worstclass.data.registry import DATASETS
 
     rows = []
     for dataset in DATASETS.values():
-        found = None if dataset.built_in else locate(dataset, root)
-        where = "built in" if dataset.built_in else "-" if found is None else str(found.path)
+        try:
+            found = find(dataset, root)
+            where = "built in" if found is None else str(found.path)
+        except DatasetError:
+            where = "-"
         parts = (f"{dataset.rows[part]:,}" if part in dataset.rows else "-" for part in ("train", "val", "test"))
         rows.append((dataset.name, str(dataset.n_classes), " / ".join(parts), where))
     say_table(("name", "classes", "train / val / test", "where"), rows, left=(0, 3))

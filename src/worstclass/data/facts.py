@@ -40,6 +40,7 @@ class NamedDataset:
     n_classes : number of classes; labels are 0..n_classes-1 (1..n_classes for the artificial sets).
     counts : rows of each official part; for sets without official parts all rows, as ``"all"``.
     read : function from (files, official part) to its rows and labels; images are uint8 (n, channels, height, width).
+        Files are None for a set that needs none.
     draw : function from (seed, options) to ``Splits``, for sets that are drawn and not read.
     settings : those of the paper where it has the set: keyword arguments of ``WorstClassBooster`` under ``"booster"``
         and of ``TorchLearner`` under ``"learner"``. A set without ``"learner"`` is a table.
@@ -83,31 +84,30 @@ class NamedDataset:
         return not self.files
 
     @property
+    def shares(self) -> dict[str, float]:
+        """Shares of the rows that are cut off for the parts that the set does not have, by default."""
+        if ALL in self.counts:
+            return {"val": TABLE_SHARE, "test": TABLE_SHARE}
+        return {} if self.draw is not None or "val" in self.counts else {"val": VALIDATION_SHARE}
+
+    @property
     def rows(self) -> dict[str, int]:
         """Rows of each split that ``load_dataset`` makes with the default options."""
         counts = dict(self.counts)
         if self.long_tail:
             by_class = {part: [n // self.n_classes] * self.n_classes for part, n in counts.items()}
             counts = {part: int(long_tail_counts(rows, RHO).sum()) for part, rows in by_class.items()}
-        if ALL in counts:
-            n_fifth = share_of(TABLE_SHARE, counts[ALL])
-            return {"train": counts[ALL] - 2 * n_fifth, "val": n_fifth, "test": n_fifth}
-        if self.read is None or "val" in counts:
-            return counts
-        n_val = share_of(VALIDATION_SHARE, counts["train"])
-        return {"train": counts["train"] - n_val, "val": n_val, "test": counts["test"]}
-
-    def read_part(self, tree: FileTree | None, part: str) -> Part:
-        """Read an official part; ``tree`` is None for a set that needs no files."""
-        assert self.read is not None, "a set that is not drawn has a reader"
-        return self.read(tree, part)
+        whole = counts.pop(ALL if ALL in counts else "train")
+        off = {part: share_of(share, whole) for part, share in self.shares.items()}
+        return {"train": whole - sum(off.values()), **off, **counts}
 
 
 def as_labels(values: npt.ArrayLike, n_classes: int, *, n_images: int, where: str, first: int = 0) -> IntArray:
     """Check labels that a file counts from ``first``, and return them counted from 0."""
-    labels = label_array(np.asarray(values), where)
-    if labels.dtype.kind not in "iu":
-        raise DatasetError(f"{where} must be one whole number per row. Got type {labels.dtype}.")
+    given = np.asarray(values)
+    if given.dtype.kind not in "iu":
+        raise DatasetError(f"{where} must be one whole number per row. Got type {given.dtype}.")
+    labels = label_array(given, where)
     if len(labels) != n_images:
         raise DatasetError(f"{where}: there are {n_images:,} images and {len(labels):,} labels.")
     shifted = labels.astype(np.int64) - first
@@ -124,14 +124,6 @@ def data_root(root: str | Path | None = None) -> Path:
     """Return the folder of the data sets: as given, as WORSTCLASS_DATA says, or a folder in the user's cache."""
     named = root if root is not None else os.environ.get(ROOT_VARIABLE) or "~/.cache/worstclass/data"
     return Path(named).expanduser()
-
-
-def locate(dataset: NamedDataset, root: str | Path | None = None) -> FileTree | None:
-    """Return the files of a set, in a folder or in the publisher's archive; None where they are not all there."""
-    try:
-        return find(dataset, root)
-    except DatasetError:
-        return None
 
 
 def find(dataset: NamedDataset, root: str | Path | None = None) -> FileTree | None:

@@ -75,13 +75,14 @@ def check_dataset(name: str, root: str | Path | None = None, **variant: Any) -> 
     if dataset.draw is not None:
         counts = {part: np.bincount(rows.y)[1:] for part, rows in dataset.draw(0).parts.items()}
         return DatasetCheck(dataset, {}, counts, tuple(_count_problems(dataset, counts)))
+    assert dataset.read is not None, "a set that is not drawn has a reader"
     tree = find(dataset, root)
     files = {} if tree is None else _verdicts(dataset, tree)
     problems = [f"{path} has another checksum than the official one." for path in files if files[path] == DIFFERENT]
     counts = {}
     for part in dataset.counts:
         try:
-            counts[part] = np.bincount(dataset.read_part(tree, part).y, minlength=dataset.n_classes)
+            counts[part] = np.bincount(dataset.read(tree, part).y, minlength=dataset.n_classes)
         except DatasetError as error:
             problems.append(str(error))
     return DatasetCheck(dataset, files, counts, (*problems, *_count_problems(dataset, counts)))

@@ -16,10 +16,8 @@ from worstclass.data.facts import NamedDataset, find
 from worstclass.data.splits import (
     ALL,
     RHO,
-    TABLE_SHARE,
     THIN_TEST,
     THIN_TRAINING,
-    VALIDATION_SHARE,
     Splits,
     check_shares,
     cut_parts,
@@ -93,29 +91,26 @@ def _load_parts(
     root: str | Path | None,
     seed: int,
     *,
-    val: float | None = None,
     cal: float = 0.0,
-    test: float = TABLE_SHARE,
     rho: float = RHO,
     thin_test: bool = True,
+    **shares: float,
 ) -> Splits:
     """Read the official parts of a set, thin them if it has a long tail, and cut those that are missing."""
-    is_whole = ALL in dataset.counts
-    if val is None:
-        val = TABLE_SHARE if is_whole else 0.0 if "val" in dataset.counts else VALIDATION_SHARE
-    shares = {"val": val, "test": test} if is_whole else {"val": val}
+    assert dataset.read is not None, "a set that is not drawn has a reader"
+    shares = {**dataset.shares, **shares}
     generator(seed)  # refuses bad values before anything is read
     long_tail_counts([1], rho)
     check_shares(shares, "load_dataset")
     check_shares({"cal": cal}, "load_dataset")
     tree = find(dataset, root)
-    parts = {part: dataset.read_part(tree, part) for part in dataset.counts}
+    parts = {part: dataset.read(tree, part) for part in dataset.counts}
     if dataset.long_tail:
         for name, use, ratio in (("train", THIN_TRAINING, rho), ("test", THIN_TEST, rho if thin_test else 1)):
             labels = parts[name].y
             kept = long_tail_counts(np.bincount(labels, minlength=dataset.n_classes), ratio)
             parts[name] = parts[name].rows(draw(labels, kept, generator(seed, use)))
-    whole = parts.pop(ALL if is_whole else "train")
+    whole = parts.pop(ALL if ALL in parts else "train")
     rows = cut_parts(whole.y, seed=seed, cal=cal, **shares)
     cut = {name: whole.rows(index) for name, index in rows.items()} if len(rows) > 1 else {"train": whole}
     names = dataset.class_names if dataset.read_class_names is None or tree is None else dataset.read_class_names(tree)
@@ -130,5 +125,4 @@ def _options(dataset: NamedDataset) -> list[str]:
     """Return the options of loading a set, apart from those that make another variant of it."""
     if dataset.draw is not None:
         return [name for name in inspect.signature(dataset.draw).parameters if name != "seed"]
-    shares = ["cal"] if "val" in dataset.counts else ["val", "cal", "test"] if ALL in dataset.counts else ["val", "cal"]
-    return ["rho", "thin_test", *shares] if dataset.long_tail else shares
+    return [*dataset.shares, "cal", *(["rho", "thin_test"] if dataset.long_tail else [])]

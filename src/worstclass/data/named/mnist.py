@@ -44,6 +44,8 @@ _ADDRESSES = {
     "fashion-mnist": ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",),
 }
 
+_LEARNER = {"module": "resnet18", "batch_size": 512}
+
 #: lower-case letters whose shape is unlike the capital's; the others are merged with it
 _APART = "abdefghnqrt"
 _ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -118,34 +120,22 @@ def _emnist_files(split: str, part: str) -> tuple[str, str]:
     return f"emnist-{split}-{part}-images-idx3-ubyte", f"emnist-{split}-{part}-labels-idx1-ubyte"
 
 
-def _sheet(name: str, summary: str, class_names: tuple[str, ...], counts: dict[str, int], **facts: Any) -> NamedDataset:
-    learner = {"module": "resnet18", "batch_size": 512}
-    settings = {**facts.pop("settings", {}), "learner": learner}
+def _mnist(name: str, summary: str, class_names: tuple[str, ...], **facts: Any) -> NamedDataset:
+    sums = _SUMS[name].items()
     return NamedDataset(
         name,
         summary,
-        len(class_names),
-        counts,
-        settings=settings,
-        class_names=class_names,
-        folder=name,
-        **facts,
-    )
-
-
-def _mnist(name: str, summary: str, class_names: tuple[str, ...], **facts: Any) -> NamedDataset:
-    downloads = [
-        Download(f"{file}.gz", tuple(f"{address}{file}.gz" for address in _ADDRESSES[name]), packed)
-        for file, (packed, _) in _SUMS[name].items()
-    ]
-    return _sheet(
-        name,
-        summary,
-        class_names,
+        10,
         {"train": 60_000, "test": 10_000},
-        read=functools.partial(_read_mnist, name),
-        files={file: content for file, (_, content) in _SUMS[name].items()},
-        downloads=tuple(downloads),
+        functools.partial(_read_mnist, name),
+        settings={"learner": _LEARNER},
+        class_names=class_names,
+        files={file: content for file, (_, content) in sums},
+        downloads=tuple(
+            Download(f"{file}.gz", tuple(f"{address}{file}.gz" for address in _ADDRESSES[name]), packed)
+            for file, (packed, _) in sums
+        ),
+        folder=name,
         **facts,
     )
 
@@ -156,13 +146,15 @@ def emnist(split: str = "byclass") -> NamedDataset:
         raise UnknownNameError("split", "the data set 'emnist'", split, _GROUPINGS)
     classes, n_train, n_test, _ = _GROUPINGS[split]
     addresses = ("https://biometrics.nist.gov/cs_links", "https://www.itl.nist.gov/iaui/vip/cs_links")
-    return _sheet(
+    booster = {"theta": 0.4, "gamma": 0.2898}
+    return NamedDataset(
         "emnist",
         f"handwritten letters and digits, 28 x 28 grey ({split})",
-        tuple(classes),
+        len(classes),
         {"train": n_train, "test": n_test},
-        read=functools.partial(_read_emnist, split),
-        settings={"booster": {"theta": 0.4, "gamma": 0.2898}} if split == "byclass" else {},
+        functools.partial(_read_emnist, split),
+        settings={**({"booster": booster} if split == "byclass" else {}), "learner": _LEARNER},
+        class_names=tuple(classes),
         balanced=split not in ("byclass", "bymerge"),
         files=dict.fromkeys([*_emnist_files(split, "train"), *_emnist_files(split, "test")]),
         downloads=(
@@ -172,6 +164,7 @@ def emnist(split: str = "byclass") -> NamedDataset:
                 "58c8d27c78d21e728a6bc7b3cc06412e",
             ),
         ),
+        folder="emnist",
         layouts=("EMNIST/raw", "gzip", "raw", "EMNIST/raw/gzip"),
         variant="" if split == "byclass" else f"--split {split}",
         vary=emnist,
