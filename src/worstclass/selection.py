@@ -38,7 +38,7 @@ WAYS = {"grid": 0.1, "baseline": 0.05, "goal": 0.01, "best": 0.02}
 #: what to give for the ways that need something
 NEEDED = {
     "goal": "Give the floors to meet, for example 0.8.",
-    "baseline": "Give a classifier, a method's name or a worst-class error to improve on, for example 'logistic'.",
+    "baseline": "Give what to improve on: a method's name, a worst-class error such as 0.35, or a classifier.",
 }
 #: why a fit ended early, if epochs or time ran out
 SPENT = "the budget was spent"
@@ -434,7 +434,7 @@ def _separate(
 
 
 def _thetas(candidates: Iterable[float] | None, error: float | None, step: Fraction) -> list[float]:
-    """Return candidates as given, or steps up to 1: from the accuracy of a baseline on, in whole percents, or from 0."""
+    """Return candidates as given, or all steps up to 1, from the accuracy of a baseline on (in whole percents)."""
     if candidates is None:
         first = step if error is None else Fraction(math.ceil((1 - Fraction(str(error))) * 100), 100)
         return [float(first + n * step) for n in range(math.ceil((1 - first) / step))]
