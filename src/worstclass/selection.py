@@ -64,7 +64,7 @@ class CandidateRecord:
         ``"interrupted"``: the user interrupted the fit; the finished rounds count.
     seconds, epochs : cost of the fit.
     rounds, planned_rounds : number of members, and T.
-    worst_error, plain_error : validation error of the worst class, and over all rows; None for a fit that failed.
+    worst_error, plain_error : validation error of the worst class, and over all rows; None without a finished round.
     bound_met : whether the members that vote meet every floor on the training rows.
     why : why the fit ended early; empty if it did not.
     """
@@ -329,7 +329,8 @@ def select_theta(
     started, seeds = time.perf_counter(), SeedTree.from_random_state(booster.random_state, owner=OWNER)
     data, found = _separate(X, y, X_val, y_val, val_share, seeds.seed(1), allow_equal_rows)
     changes = {"random_state": seeds.entropy, "callbacks": None}
-    plain, records = type(booster)(**{**booster.get_params(deep=False), **changes}), list[CandidateRecord]()
+    plain = type(booster)(**{**booster.get_params(deep=False), **changes})
+    records: list[CandidateRecord] = []
     fits = partial(_fits, plain, data, way in ("goal", "best"), n_jobs, records, progress)
     if goal is not None:
         Floors.from_theta(goal, np.unique(data[1]), owner=OWNER, parameter="goal")
@@ -459,7 +460,7 @@ def _observed_error(baseline: Any, booster: WorstClassBooster, data: Data) -> fl
             model = clone(model).fit(*(data if with_validation else data[:2]))
         elif hasattr(model, "seen_rows_"):
             check_unseen(X_val, model.seen_rows_, roles=("training",), owner=OWNER)
-        error = worst_class_error(y_val, np.asarray(model.predict(X_val)))
+        error = worst_class_error(y_val, np.asarray(model.predict(X_val)), labels=np.unique(y_val))
     if error < 0.01:
         allowed = "one that leaves room: with an error of at least 1% on its worst class"
         raise ParameterError("baseline", OWNER, allowed=allowed, got=f"a worst-class error of {error:.1%}")
@@ -509,7 +510,7 @@ def _meet(fits: Fits, goal: Theta, step: Fraction) -> Iterator[dict[str, Any]]:
         yield {"booster": booster}
     if tried and not tried[0].bound_met_:
         nearest = _nearest_floors(tried, step)
-        half = {label: floor / 2 for label, floor in nearest.asked.items()}
+        half = {label: float(Fraction(str(floor)) / 2 // step * step) for label, floor in nearest.asked.items()}
         tried += fits([half if nearest.booster is None else nearest.floors])
         nearest = _nearest_floors(tried, step)
         yield {"booster": nearest.booster or tried[0], "nearest": nearest}
@@ -543,7 +544,7 @@ def _fits(
     n_workers = min(effective_n_jobs(n_jobs), len(thetas))
     if getattr(get_active_backend()[0], "supports_sharedmem", False):
         n_workers = 1  # threads would share the global generators, from which torch and scikit-learn draw
-    clones = [clone(booster.set_params(theta=theta)) for theta in thetas]
+    clones = (clone(booster.set_params(theta=theta)) for theta in thetas)  # one by one, so that none is kept
     run = Parallel(n_workers, return_as="generator")
     for fitted, record in run(delayed(_fit)(same, data, floors_first) for same in clones):
         if record.rounds:
