@@ -735,6 +735,20 @@ class TestInterrupts:
         assert (selection.theta, selection.booster.bound_met_) == (0.6, True)
         assert [record.status for record in selection.candidates] == ["feasible", "interrupted"]
 
+    def test_a_fit_that_was_interrupted_in_its_first_round_is_recorded_and_not_chosen(self):
+        # 0.6 is content with the first epoch; 0.9 needs another, before which it is interrupted
+        model = WorstClassBooster(Interrupted([[ROUND[1], None]]), 0.5, gamma=0.1, n_rounds=2, random_state=0)
+        with pytest.raises(SelectionInterrupted) as caught:
+            select_theta(model, X, Y, X_VAL, Y_VAL, way="best", resolution=0.3)
+        selection = caught.value.selection
+        assert selection.theta == 0.6
+        assert [(record.status, record.rounds) for record in selection.candidates] == [
+            ("feasible", 2),
+            ("interrupted", 0),
+        ]
+        assert selection.candidates[1].worst_error is None
+        assert "0.9    interrupted" in str(selection)
+
 
 class TestBrokenNetworks:
     @pytest.mark.parametrize(

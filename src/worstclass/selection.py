@@ -8,32 +8,38 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 
-from worstclass._checks import check_choice, check_share, is_count, is_number
+from worstclass._checks import check_choice, check_share, is_number
 from worstclass._text import percent, text_table
 from worstclass.boosting.booster import WorstClassBooster
-from worstclass.boosting.history import best_prefix
+from worstclass.boosting.history import RoundRecord, best_prefix
 from worstclass.data.labels import known_labels, require_pair, training_labels
 from worstclass.data.seen_rows import SeenRows, check_unseen
-from worstclass.data.splits import make_splits
+from worstclass.data.splits import Part, make_splits
 from worstclass.exceptions import DataError, ModuleError, ParameterError, SelectionInterrupted, WorstClassWarning
 from worstclass.floors import Floors, exact_floor
 from worstclass.methods import build_method, find_method
-from worstclass.metrics import worst_class_error
+from worstclass.metrics import SELECTION, worst_class_error
 from worstclass.randomness import SeedTree
 
 OWNER = "select_theta"
 #: the ways to choose theta, each with its default resolution
 WAYS = {"grid": 0.1, "baseline": 0.05, "goal": 0.01, "best": 0.02}
+#: what to give for the ways that need something
+NEEDED = {
+    "goal": "Give the floors to meet, for example 0.8.",
+    "baseline": "Give what to improve on: a method's name, a worst-class error such as 0.35, or a classifier.",
+}
 #: why a fit ended early, if epochs or time ran out
 SPENT = "the budget was spent"
 #: options of a torch learner that a baseline with the same network does not take over
@@ -42,6 +48,8 @@ NOT_SHARED = ("module", "loss", "head", "start")
 Theta = float | Mapping[Any, float]
 #: X, y, X_val, y_val
 Data = tuple[Any, Any, Any, Any]
+#: from thetas to boosters that are fitted at them
+Fits = Callable[[Sequence[Theta]], Iterator[WorstClassBooster]]
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class CandidateRecord:
         ``"interrupted"``: the user interrupted the fit; the finished rounds count.
     seconds, epochs : cost of the fit.
     rounds, planned_rounds : number of members, and T.
-    worst_error, plain_error : validation error of the worst class, and over all rows; None for a fit that failed.
+    worst_error, plain_error : validation error of the worst class, and over all rows; None without a finished round.
     bound_met : whether the members that vote meet every floor on the training rows.
     why : why the fit ended early; empty if it did not.
     """
@@ -318,34 +326,33 @@ def select_theta(
     """
     step = _checked_step(booster, way, resolution, candidates=candidates, baseline=baseline, goal=goal)
     check_share(val_share, "val_share", OWNER)
-    own, started = booster.random_state, time.perf_counter()
-    seeds = SeedTree.from_random_state(own, owner=OWNER)
-    seed = int(own) if is_count(own, least=0) else seeds.seed(0)
-    thetas = _grid(candidates, step) if way == "grid" else []
-    data, classes, found = _separate(X, y, X_val, y_val, val_share, seeds.seed(1), allow_equal_rows)
-    search = Search(booster, seed, data, step, floors_first=way in ("goal", "best"), n_jobs=n_jobs, progress=progress)
+    started, seeds = time.perf_counter(), SeedTree.from_random_state(booster.random_state, owner=OWNER)
+    data, found = _separate(X, y, X_val, y_val, val_share, seeds.seed(1), allow_equal_rows)
+    changes = {"random_state": seeds.entropy, "callbacks": None}
+    plain = type(booster)(**{**booster.get_params(deep=False), **changes})
+    records: list[CandidateRecord] = []
+    fits = partial(_fits, plain, data, way in ("goal", "best"), n_jobs, records, progress)
     if goal is not None:
-        Floors.from_theta(goal, classes, owner=OWNER, parameter="goal")
+        Floors.from_theta(goal, np.unique(data[1]), owner=OWNER, parameter="goal")
+        search = _meet(fits, goal, step)
+    elif way == "best":
+        search = _bisect(fits, step)
+    else:
+        if way == "baseline":
+            found["observed_error"] = _observed_error(baseline, plain, data)
+        search = _compare(fits, _thetas(candidates, found.get("observed_error"), step))
     try:
-        if goal is not None:
-            found["nearest"] = search.meet(goal)
-        elif way == "best":
-            search.bisect()
-        else:
-            if way == "baseline":
-                found["observed_error"] = _observed_error(baseline, booster, seed, data, classes)
-                thetas = _improving(found["observed_error"], step)
-            search.compare(thetas)
+        for news in search:
+            found |= news
     except KeyboardInterrupt:
-        if search.best is None:
-            raise
         found["interrupted"] = True
-    if search.best is None:
-        raise ModuleError(search.records[0].why)
-    nearest = getattr(found.get("nearest"), "booster", None)
-    records = search.records if way == "goal" else sorted(search.records, key=lambda record: record.theta)
-    seconds = time.perf_counter() - started
-    selection = ThetaSelection(way, nearest or search.best.booster, tuple(records), seconds=seconds, **found)
+        if "booster" not in found:
+            raise
+    if "booster" not in found:
+        raise ModuleError(records[0].why)
+    found["booster"].callbacks = booster.callbacks
+    ordered = records if way == "goal" else sorted(records, key=lambda record: record.theta)
+    selection = ThetaSelection(way, candidates=tuple(ordered), seconds=time.perf_counter() - started, **found)
     if selection.interrupted:
         raise SelectionInterrupted(selection)
     return selection
@@ -394,7 +401,8 @@ def _checked_step(booster: Any, way: Any, resolution: Any, *, candidates: Any, b
         raise ParameterError("candidates", OWNER, allowed="given for way='grid' alone", got=candidates)
     for name, value in {"baseline": baseline, "goal": goal}.items():
         if (value is None) == (way == name):
-            raise ParameterError(name, OWNER, allowed=f"given for way={name!r}, and for it alone", got=value)
+            allowed, hint = f"given for way={name!r}, and for it alone", NEEDED[name] if value is None else ""
+            raise ParameterError(name, OWNER, allowed=allowed, got=value, hint=hint)
     step = WAYS[way] if resolution is None else resolution
     check_share(step, "resolution", OWNER)
     return Fraction(str(step))
@@ -402,77 +410,68 @@ def _checked_step(booster: Any, way: Any, resolution: Any, *, candidates: Any, b
 
 def _separate(
     X: Any, y: Any, X_val: Any, y_val: Any, val_share: float, seed: int, allow_equal_rows: bool
-) -> tuple[Data, npt.NDArray[Any], dict[str, Any]]:
+) -> tuple[Data, dict[str, Any]]:
     """Take the validation rows as given, or hold out a share of every class of the training rows.
 
-    Returns the rows that train and choose, the classes, and what the selection says about the rows that choose.
+    Returns the rows that train and choose, and what the selection says about the rows that choose.
     """
-    labels, allowed = training_labels(X, y), False
+    labels, found = training_labels(X, y), dict[str, Any]()
+    train, val, which = Part(X, labels.classes[labels.index]), None, "validation rows"
     if X_val is None and y_val is None:
-        parts = make_splits(X, labels.classes[labels.index], val=val_share, test=0.0, seed=seed)
-        val = parts.val or parts.train.rows(np.zeros(0, np.int64))
-        data: Data = (parts.train.X, parts.train.y, val.X, val.y)
-        which = "rows held out of the training rows"
+        parts = make_splits(X, train.y, val=val_share, test=0.0, seed=seed)
+        train, val, which = parts.train, parts.val, "rows held out of the training rows"
     else:
         require_pair(X_val, y_val)
-        data, which = (X, y, X_val, y_val), "validation rows"
         policy: Any = {"roles": ("training",), "owner": OWNER, "allow_equal_rows": allow_equal_rows}
-        allowed = check_unseen(X_val, SeenRows.of(X), **policy).allowed
-    chosen_by = known_labels(*data[2:], labels.classes)
-    absent = labels.classes[chosen_by.totals == 0].tolist()
-    if absent:
+        found["equal_rows_allowed"] = check_unseen(X_val, SeenRows.of(X), **policy).allowed
+        val = Part(X_val, labels.classes[known_labels(X_val, y_val, labels.classes).index])
+    absent = [label for label in labels.classes.tolist() if val is None or label not in val.y]
+    if val is None or absent:
         raise DataError(
             f"There is no validation row of the classes {absent}, and theta is chosen by the worst class. "
             "Add rows of them, or raise val_share where validation rows are held out."
         )
-    found = {"chosen_by": f"{len(chosen_by.index):,} {which}", "equal_rows_allowed": allowed}
-    return data, labels.classes, found
+    return (train.X, train.y, val.X, val.y), {**found, "chosen_by": f"{len(val):,} {which}"}
 
 
-def _grid(candidates: Iterable[float] | None, step: Fraction) -> list[float]:
-    """Return the candidates as given, or all steps between 0 and 1."""
+def _thetas(candidates: Iterable[float] | None, error: float | None, step: Fraction) -> list[float]:
+    """Return candidates as given, or all steps up to 1, from the accuracy of a baseline on (in whole percents)."""
     if candidates is None:
-        return [float(n * step) for n in range(1, math.ceil(1 / step))]
+        first = step if error is None else Fraction(math.ceil((1 - Fraction(str(error))) * 100), 100)
+        return [float(first + n * step) for n in range(math.ceil((1 - first) / step))]
     values = {float(exact_floor(value, owner=OWNER, parameter="candidates")) for value in candidates}
     if not values:
         raise ParameterError("candidates", OWNER, allowed="at least one accuracy floor in [0, 1)", got=candidates)
     return list(values)
 
 
-def _improving(error: float, step: Fraction) -> list[float]:
-    """Return thetas in steps from the accuracy of a baseline on, which is rounded up to whole percents."""
-    first = Fraction(math.ceil((1 - Fraction(str(error))) * 100), 100)
-    if first == 1:
-        allowed = "one that leaves room: with an error of at least 1% on its worst class"
-        raise ParameterError("baseline", OWNER, allowed=allowed, got=f"a worst-class error of {error:.1%}")
-    return [float(first + n * step) for n in range(math.ceil((1 - first) / step))]
-
-
-def _observed_error(
-    baseline: Any, booster: WorstClassBooster, seed: int, data: Data, classes: npt.NDArray[Any]
-) -> float:
+def _observed_error(baseline: Any, booster: WorstClassBooster, data: Data) -> float:
     """Return the worst-class error of a baseline on the validation rows, or the error as given."""
+    model = _named_baseline(baseline, booster) if isinstance(baseline, str) else baseline
     if is_number(baseline) and 0 <= baseline <= 1:
-        return float(baseline)
-    model = _named_baseline(baseline, booster, seed) if isinstance(baseline, str) else baseline
-    if isinstance(model, type) or not hasattr(model, "predict"):
+        error = float(baseline)
+    elif isinstance(model, type) or not hasattr(model, "predict"):
         allowed = "a classifier, a method's name (worstclass methods), or a worst-class error in [0, 1]"
         raise ParameterError("baseline", OWNER, allowed=allowed, got=baseline)
-    X_val, y_val = data[2:]
-    if not hasattr(model, "classes_"):
-        with_validation = "X_val" in inspect.signature(model.fit).parameters
-        model = clone(model).fit(*(data if with_validation else data[:2]))
-    elif hasattr(model, "seen_rows_"):
-        check_unseen(X_val, model.seen_rows_, roles=("training",), owner=OWNER)
-    labels = classes[known_labels(X_val, y_val, classes).index]
-    return worst_class_error(labels, np.asarray(model.predict(X_val)), labels=classes)
+    else:
+        X_val, y_val = data[2:]
+        if not hasattr(model, "classes_"):
+            with_validation = "X_val" in inspect.signature(model.fit).parameters
+            model = clone(model).fit(*(data if with_validation else data[:2]))
+        elif hasattr(model, "seen_rows_"):
+            check_unseen(X_val, model.seen_rows_, roles=("training",), owner=OWNER)
+        error = worst_class_error(y_val, np.asarray(model.predict(X_val)), labels=np.unique(y_val))
+    if error < 0.01:
+        allowed = "one that leaves room: with an error of at least 1% on its worst class"
+        raise ParameterError("baseline", OWNER, allowed=allowed, got=f"a worst-class error of {error:.1%}")
+    return error
 
 
-def _named_baseline(name: str, booster: WorstClassBooster, seed: int) -> Any:
+def _named_baseline(name: str, booster: WorstClassBooster) -> Any:
     """Build a method by its name; it trains the same network as the booster, if that has one."""
     if find_method(name).needs_theta:
         raise ParameterError("baseline", OWNER, allowed="a method that has no theta itself", got=name)
-    options: dict[str, Any] = {"select_on": booster.select_on, "random_state": seed}
+    options: dict[str, Any] = {"select_on": booster.select_on, "random_state": booster.random_state}
     if hasattr(booster.learner, "module"):
         parameters = booster.learner.get_params(deep=False)
         options["network"] = booster.learner.module
@@ -480,116 +479,85 @@ def _named_baseline(name: str, booster: WorstClassBooster, seed: int) -> Any:
     return build_method(name, **options)
 
 
-class Fit(NamedTuple):
-    """A fitted booster; one without members if its network broke down, or it was interrupted, in the first round."""
-
-    booster: WorstClassBooster
-    record: CandidateRecord
-
-    @property
-    def errors(self) -> tuple[float, float]:
-        """Validation errors: the one that chooses, and the other."""
-        errors = self.record.worst_error or 0.0, self.record.plain_error or 0.0
-        return errors if self.booster.select_on == "worst" else errors[::-1]
-
-    @property
-    def rank(self) -> tuple[float, float, bool, float]:
-        """Order fits: least error, least other error, floors met before floors missed, larger theta."""
-        return *self.errors, not self.record.bound_met, -self.record.theta
-
-    @property
-    def error_limit(self) -> float:
-        """One standard error above the error that chooses; the standard error of 0 or 1 is that of half a row."""
-        report: Any = self.booster.validation_report_  # its first row is that of the worst class
-        n = report.rows[0].total if self.booster.select_on == "worst" else sum(row.total for row in report.rows)
-        rate = min(max(self.errors[0], 0.5 / n), 1 - 0.5 / n)
-        return self.errors[0] + math.sqrt(rate * (1 - rate) / n)
+def _compare(fits: Fits, thetas: list[float]) -> Iterator[dict[str, Any]]:
+    """Fit at every theta, the largest first, since it costs most; yield the best so far."""
+    for best in accumulate(fits(sorted(thetas, reverse=True)), partial(min, key=_rank)):
+        yield {"booster": best}
 
 
-@dataclass(eq=False)
-class Search:
-    """Fits of one booster on the same rows. ``best`` is what is returned, also after an interruption."""
-
-    booster: WorstClassBooster
-    seed: int
-    data: Data
-    step: Fraction
-    floors_first: bool
-    n_jobs: int | None
-    progress: Callable[[CandidateRecord], None] | None
-    records: list[CandidateRecord] = field(default_factory=list)
-    best: Fit | None = None
-
-    def compare(self, thetas: Sequence[float]) -> None:
-        """Fit at every theta, the largest first, since it costs most; keep the best."""
-        for fit in self.fits(sorted(thetas, reverse=True)):
-            if self.best is not None and fit.record.rounds and fit.rank < self.best.rank:
-                self.best = fit
-
-    def bisect(self) -> None:
-        """Find the largest theta that is feasible and does not cost validation error."""
-        low, high, tried = 0, math.ceil(1 / self.step), list[Fit]()
-        while high - low > 1:
-            middle = (low + high) // 2
-            fit = self.fit(float(middle * self.step))
-            tried += [fit] if fit.record.rounds else []
-            feasible = [other for other in tried if other.record.status == "feasible"]
-            limit = min(feasible, key=lambda fit: fit.rank).error_limit if feasible else 0.0
-            accepted = [other for other in feasible if other.errors[0] <= limit]
-            low, high = (middle, high) if fit in accepted else (low, middle)
-            if tried:
-                self.best = (max if accepted else min)(accepted or tried, key=lambda fit: fit.record.theta)
-
-    def meet(self, goal: Theta) -> FeasibleFloors | None:
-        """Fit at a goal; if it is missed, once more at the nearest floors that this fit meets.
-
-        If a class has no correct row, the second fit is at half of the floors asked for. Returns the nearest floors
-        that one of the fits meets; None if the goal is met.
-        """
-        fit = self.fit(goal)
-        if fit.record.bound_met or not fit.record.rounds:
-            return None
-        nearest = _nearest_floors([fit.booster], self.step)
-        if nearest.floors == nearest.asked:
-            return nearest
-        half = {
-            label: float(Fraction(str(floor)) / 2 // self.step * self.step) for label, floor in nearest.asked.items()
-        }
-        again = self.fit(half if nearest.booster is None else nearest.floors)
-        return _nearest_floors([fit.booster, again.booster], self.step) if again.record.rounds else nearest
-
-    def fit(self, theta: Theta) -> Fit:
-        """Fit at one theta."""
-        (fit,) = self.fits([theta])
-        return fit
-
-    def fits(self, thetas: Sequence[Theta]) -> Iterator[Fit]:
-        """Fit at every theta, in parallel if asked for; yield the fits in order."""
-        n_workers = min(effective_n_jobs(self.n_jobs), len(thetas))
-        if getattr(get_active_backend()[0], "supports_sharedmem", False):
-            n_workers = 1  # threads would share the global generators, from which torch and scikit-learn draw
-        run = Parallel(n_workers, return_as="generator")
-        for fit in run(delayed(_fit)(self._at(theta), self.data, self.floors_first) for theta in thetas):
-            fit.booster.callbacks = self.booster.callbacks
-            if fit.record.rounds or fit.record.status == "failed":
-                self.records.append(fit.record)
-            if self.best is None and fit.record.rounds:
-                self.best = fit
-            yield fit
-            if fit.record.status == "interrupted":
-                raise KeyboardInterrupt
-            if self.progress is not None:
-                self.progress(fit.record)
-
-    def _at(self, theta: Theta) -> WorstClassBooster:
-        """Return a clone at another theta, which calls no callback and does not raise if a round fails."""
-        changes = {"theta": theta, "random_state": self.seed, "callbacks": None}
-        same: WorstClassBooster = clone(type(self.booster)(**{**self.booster.get_params(deep=False), **changes}))
-        return same
+def _bisect(fits: Fits, step: Fraction) -> Iterator[dict[str, Any]]:
+    """Find the largest theta that is feasible and does not cost validation error; yield the best so far."""
+    low, high, least = 0, math.ceil(1 / step), None
+    while high - low > 1:
+        middle, accepted = (low + high) // 2, False
+        for booster in fits([float(middle * step)]):
+            if booster.bound_met_:
+                least = booster if least is None else min(least, booster, key=_rank)
+                accepted = _rank(booster)[0] <= _error_limit(least)
+            if accepted or least is None:
+                yield {"booster": booster}
+        low, high = (middle, high) if accepted else (low, middle)
 
 
-def _fit(booster: WorstClassBooster, data: Data, floors_first: bool) -> Fit:
-    """Fit a booster, in this process or in a worker; a fit that fails or is interrupted is returned, too."""
+def _meet(fits: Fits, goal: Theta, step: Fraction) -> Iterator[dict[str, Any]]:
+    """Fit at a goal; if it is missed, once more at the nearest floors that this fit meets. Yield the best so far.
+
+    If a class has no correct row, the second fit is at half of the floors asked for.
+    """
+    tried: list[WorstClassBooster] = []
+    for booster in fits([goal]):
+        tried.append(booster)
+        yield {"booster": booster}
+    if tried and not tried[0].bound_met_:
+        nearest = _nearest_floors(tried, step)
+        half = {label: float(Fraction(str(floor)) / 2 // step * step) for label, floor in nearest.asked.items()}
+        tried += fits([half if nearest.booster is None else nearest.floors])
+        nearest = _nearest_floors(tried, step)
+        yield {"booster": nearest.booster or tried[0], "nearest": nearest}
+
+
+def _rank(booster: Any) -> tuple[float, float, bool, float]:
+    """Order fits: least error, least other error, floors met before floors missed, larger theta."""
+    counts = booster.validation_report_.counts
+    errors = counts.worst_error, counts.plain_error
+    return SELECTION[booster.select_on](counts), sum(errors), not booster.bound_met_, -booster.theta
+
+
+def _error_limit(booster: Any) -> float:
+    """One standard error above the error that chooses; the standard error of 0 or 1 is that of half a row."""
+    counts, error = booster.validation_report_.counts, _rank(booster)[0]
+    n = counts.total[counts.worst_class] if booster.select_on == "worst" else counts.total.sum()
+    rate = min(max(error, 0.5 / n), 1 - 0.5 / n)
+    return error + math.sqrt(rate * (1 - rate) / n)
+
+
+def _fits(
+    booster: WorstClassBooster,
+    data: Data,
+    floors_first: bool,
+    n_jobs: int | None,
+    records: list[CandidateRecord],
+    progress: Callable[[CandidateRecord], None] | None,
+    thetas: Sequence[Theta],
+) -> Iterator[WorstClassBooster]:
+    """Fit clones at every theta, in parallel if asked for; yield those with members, in order. Add to the records."""
+    n_workers = min(effective_n_jobs(n_jobs), len(thetas))
+    if getattr(get_active_backend()[0], "supports_sharedmem", False):
+        n_workers = 1  # threads would share the global generators, from which torch and scikit-learn draw
+    clones = (clone(booster.set_params(theta=theta)) for theta in thetas)  # one by one, so that none is kept
+    run = Parallel(n_workers, return_as="generator")
+    for fitted, record in run(delayed(_fit)(same, data, floors_first) for same in clones):
+        if record.rounds:
+            yield fitted
+        records.append(record)
+        if record.status == "interrupted":
+            raise KeyboardInterrupt
+        if progress is not None:
+            progress(record)
+
+
+def _fit(booster: WorstClassBooster, data: Data, floors_first: bool) -> tuple[WorstClassBooster, CandidateRecord]:
+    """Fit a booster, in this process or in a worker; one that fails or is interrupted is returned, too."""
     started, status, why = time.perf_counter(), "", ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WorstClassWarning)  # the record says what was missed
@@ -601,7 +569,7 @@ def _fit(booster: WorstClassBooster, data: Data, floors_first: bool) -> Fit:
             status = "interrupted"
     seconds = time.perf_counter() - started
     if not hasattr(booster, "estimators_"):
-        return Fit(booster, CandidateRecord(booster.theta, status, seconds, why))
+        return booster, CandidateRecord(booster.theta, status, seconds, why)
     meeting = _prefix_meeting_floors(booster)
     if floors_first and meeting is not None:
         booster.n_members_used_ = meeting
@@ -622,7 +590,7 @@ def _fit(booster: WorstClassBooster, data: Data, floors_first: bool) -> Fit:
         plain_error=report.plain_error,
         bound_met=booster.bound_met_,
     )
-    return Fit(booster, record)
+    return booster, record
 
 
 def _prefix_meeting_floors(booster: WorstClassBooster) -> int | None:
@@ -630,7 +598,7 @@ def _prefix_meeting_floors(booster: WorstClassBooster) -> int | None:
 
     Of several votes it is the one with the least validation error, the longest of equals.
     """
-    quota = Floors.from_theta(booster.theta, booster.classes_).vote_quota(booster.history_[0].class_totals)
+    quota = booster._floors(booster.classes_).vote_quota(booster.history_[0].class_totals)
     meeting = [record for record in booster.history_ if (np.array(record.vote_correct) >= quota).all()]
     return meeting[best_prefix(meeting, booster.select_on) - 1].round if meeting else None
 
@@ -641,31 +609,26 @@ def _nearest_floors(boosters: Sequence[WorstClassBooster], step: Fraction) -> Fe
     A class that misses its floor gets the largest multiple of ``step`` that it meets; 0 if it has no correct row.
     """
     labels, last = boosters[0].classes_.tolist(), boosters[0].history_[-1]
-    asked = Floors.from_theta(boosters[0].theta, labels)
+    asked = boosters[0]._floors(boosters[0].classes_)
 
-    def floor_met(correct: int, total: int, floor: Fraction) -> Fraction:
-        accuracy = Fraction(correct, total)
-        return floor if accuracy > floor else max(Fraction(0), (math.ceil(accuracy / step) - 1) * step)
+    def met(record: RoundRecord) -> list[Fraction]:
+        reached = map(Fraction, record.vote_correct, record.class_totals)
+        pairs = zip(reached, asked.theta, strict=True)
+        return [
+            floor if share > floor else max(Fraction(0), (math.ceil(share / step) - 1) * step) for share, floor in pairs
+        ]
 
     def by_class(values: Iterable[Any]) -> dict[Any, Any]:
         return dict(zip(labels, values, strict=True))
 
-    met = [
-        (
-            record.vote_correct.count(0),
-            [*map(floor_met, record.vote_correct, record.class_totals, asked.theta)],
-            booster,
-        )
-        for booster in boosters
-        for record in booster.history_
-    ]
-    n_without, floors, booster = min(met, key=lambda found: (found[0], -sum(found[1])))
-    theta, meeting = by_class(map(float, floors)), None
-    if not n_without:
+    votes = [(booster, record) for booster in boosters for record in booster.history_]
+    booster, record = min(votes, key=lambda vote: (vote[1].vote_correct.count(0), -sum(met(vote[1]))))
+    floors, meeting = by_class(map(float, met(record))), None
+    if all(record.vote_correct):
         meeting = copy.copy(booster)
-        meeting.theta = theta
-        meeting.n_members_used_ = _prefix_meeting_floors(meeting) or len(meeting.history_)
+        meeting.theta = floors
+        meeting.n_members_used_ = _prefix_meeting_floors(meeting) or record.round
         meeting._report()
     short = np.maximum(asked.vote_quota(last.class_totals) - np.array(last.vote_correct), 0)
     accuracy = by_class(np.divide(last.vote_correct, last.class_totals).tolist())
-    return FeasibleFloors(by_class(asked.as_floats()), theta, accuracy, by_class(short.tolist()), meeting)
+    return FeasibleFloors(by_class(asked.as_floats()), floors, accuracy, by_class(short.tolist()), meeting)
