@@ -111,10 +111,17 @@ def test_empty(learner):
 
 
 @pytest.mark.parametrize(
-    "y", [["a", 1] * 45, np.array(["a", 1] * 45, dtype=object), [None, "a"] * 45], ids=["list", "array", "None"]
+    ("y", "message"),
+    [
+        (["a", 1] * 45, "y mixes labels of different types"),
+        (np.array(["a", 1] * 45, dtype=object), "y mixes labels of different types"),
+        ([None, "a"] * 45, r"y has rows without a label \(None\)"),
+        ([np.nan, 1.0] * 45, "y contains NaN. Leave out the rows without a label"),
+    ],
+    ids=["list", "array", "None", "NaN"],
 )
-def test_labels_of_mixed_types(y, learner, blobs):
-    with pytest.raises(DataError, match="y mixes labels of different types"):
+def test_labels_that_cannot_be_classes(y, message, learner, blobs):
+    with pytest.raises(DataError, match=message):
         fit(learner, blobs[0], y)
 
 

@@ -171,9 +171,9 @@ def test_a_named_data_set_is_cut_where_it_has_no_validation_rows(tmp_path, monke
     [
         (["--candidates", "0.5,x"], "--candidates must be an accuracy floor in [0, 1)"),
         (["--candidates", "0.5,1.5"], "an accuracy floor in [0, 1)"),
-        (["--way", "goal"], "--goal must be given for --way goal, and for it alone. Got None instead. Give the floors"),
-        (["--way", "baseline"], "--baseline must be given for --way baseline, and for it alone. Got None instead."),
-        (["--goal", "0.5"], "--goal must be given for --way goal, and for it alone. Got 0.5 instead."),
+        (["--way", "goal"], "Missing option --goal. --way goal needs the floors to meet, for example --goal 0.8."),
+        (["--way", "baseline"], "Missing option --baseline. --way baseline needs a method"),
+        (["--goal", "0.5"], "--goal cannot be used here: it goes with --way goal."),
         (["--way", "best", "--candidates", "0.5"], "Option --candidates must be"),
         (["--way", "goal", "--goal", "rose=0.5", "--goal", "others=0.5"], "Option --goal must be"),
         (["--way", "goal", "--goal", "setosa=x", "--goal", "others=0.5"], "Option --goal must be"),

@@ -8,7 +8,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from worstclass.cli import options as opt
-from worstclass.cli.console import say
+from worstclass.cli.console import OptionError, refuse_given, say
+
+#: what the ways need, each an option of its name
+NEEDED = {
+    "goal": "the floors to meet, for example --goal 0.8",
+    "baseline": "a method or a worst-class error to improve on, for example --baseline logistic",
+}
 
 Way = Annotated[
     Literal["grid", "baseline", "goal", "best"],
@@ -56,6 +62,7 @@ def theta(
     from worstclass.experiments.run import class_reports
     from worstclass.selection import select_theta
 
+    _check_way(way, goal=goal, baseline=baseline)
     thetas = None if candidates is None else [_number_or_name(text) for text in candidates.split(",")]
     opened = Data.open(data, val_share=VAL_SHARE, unused=("target", "ignore", "image_size"))
     splits = opened.splits(seed)
@@ -99,6 +106,15 @@ def theta(
         say(str(tested))
     say(f"\nmodel:  {out}\nchoice: {place / 'theta.json'}")
     return 0 if selection.met else 1
+
+
+def _check_way(way: str, **given: Any) -> None:
+    """Refuse a way without the option of its name, and such an option without its way."""
+    for name, value in given.items():
+        if way == name and not value:
+            raise OptionError(f"Missing option --{name}. --way {name} needs {NEEDED[name]}.")
+        if way != name and value:
+            refuse_given([name], f"it goes with --way {name}.")
 
 
 def _number_or_name(text: str) -> Any:

@@ -196,12 +196,10 @@ def allot(counts: IntArray, total: int) -> IntArray:
     given, remainder = np.divmod(counts * total, n_rows)
     missing = total - int(given.sum())
     given[np.argsort(-remainder, kind="stable")[:missing]] += 1
-    for empty in np.flatnonzero((given == 0) & (counts > 0)):
-        largest = int(np.argmax(given))
-        if given[largest] <= 1:
-            break
-        given[largest] -= 1
-        given[empty] += 1
+    if total >= np.count_nonzero(counts):
+        for empty in np.flatnonzero((given == 0) & (counts > 0)):
+            given[np.argmax(given)] -= 1
+            given[empty] += 1
     return given
 
 
