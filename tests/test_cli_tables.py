@@ -226,7 +226,7 @@ def test_an_interrupt_while_members_are_combined_keeps_the_model(command, place,
     model = WorstClassClassifier(cv=2, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(table()[["size", "age"]], table()["kind"])
-    assert len(model.portfolio_) == 6
+    assert len(model.portfolio_) == 5
 
 
 def test_an_interrupt_after_training_ends_with_130_and_a_whole_model(command, place, monkeypatch):
