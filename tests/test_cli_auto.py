@@ -363,7 +363,7 @@ def test_the_bar_shows_members_and_the_time_that_the_fit_expects():
     with progress.bar:
         progress.on_step_end(None, StepInfo("logistic", 1, 3, 2.0, 75.0))
         progress.bar.refresh()
-        progress.on_step_end(None, StepInfo("kernel", 1, 2, 3.0, 20.0))  # it failed, so that there are only two
+        progress.on_step_end(None, StepInfo("kernel", 1, 2, 3.0, 20.0, failed=True))  # only two are left
         progress.bar.refresh()
         progress.on_step_end(None, StepInfo("forest", 2, 2, 9.0, 0.0))
     text = re.sub(r"\x1b\[[\d;?]*\w", "", shown.getvalue())

@@ -41,13 +41,18 @@ class EpochInfo:
 
 @dataclass(frozen=True)
 class StepInfo:
-    """What is known after one member of a portfolio was trained; ``seconds_left`` is an estimate."""
+    """What is known after one member of a portfolio was trained.
+
+    With a time limit, members are trained on the first fold, then on others: ``done`` and ``total`` start again, and
+    ``seconds_left`` is an estimate for what has started.
+    """
 
     name: str
     done: int
     total: int
     seconds: float
     seconds_left: float
+    failed: bool = False
 
 
 class Callback:

@@ -28,7 +28,7 @@ class FitProgress(Callback):
         times = (TimeElapsedColumn(), TextColumn("left {task.fields[left]}"))
         self.bar = Progress(*columns, *times, console=console, disable=not console.is_terminal)
         self._console = console
-        self._vote, self._n_done = "", 0
+        self._vote = ""
         self._task: Any = None
 
     def on_fit_start(self, booster: WorstClassBooster, plan: FitPlan) -> None:
@@ -63,8 +63,8 @@ class FitProgress(Callback):
         """Show the member that was trained, and how long the others will take."""
         if self._task is None:
             self._task = self.bar.add_task("", total=info.total, left="-")
-        state = info.name if info.done > self._n_done else f"{info.name} could not be trained"
-        self._n_done, left = info.done, _time(info.seconds_left)
+        state = f"{info.name} could not be trained" if info.failed else info.name
+        left = _time(info.seconds_left)
         self.bar.update(self._task, description=state, completed=info.done, total=info.total, left=left)
         if self.bar.disable:
             expected = f", about {left} left" if info.done < info.total else ""

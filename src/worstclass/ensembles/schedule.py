@@ -50,7 +50,6 @@ class Schedule:
 
     def __post_init__(self) -> None:
         self._started = time.perf_counter()
-        self._done = 0
         self.notes: list[str] = []
         self.failures: list[str] = []
         self.interrupted = False
@@ -103,11 +102,6 @@ class Schedule:
         if (affordable := next(fitting, 1)) < self.folds:
             self.notes.append(f"{affordable} of {self.folds} folds, to stay within the time limit")
             self.folds = affordable
-
-    def took_step(self, n_steps: int) -> float:
-        """Note that one of so many steps is done; return the seconds that the others will take, by the mean so far."""
-        self._done += 1
-        return self.seconds / self._done * max(n_steps - self._done, 0)
 
     def failed(self, name: str, error: Exception) -> None:
         """Note that a member could not be trained."""

@@ -243,7 +243,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         def allows(name: str) -> bool:
             return schedule.allows(name, partial(probe, name))
 
-        first = self._train_folds(portfolio, task.folds(0, 1), schedule, seeds, allows)
+        first = self._train_folds(portfolio, task.folds(0, 1), schedule, seeds, "first fold", allows)
         if schedule.folds == 1 or schedule.interrupted:
             return first
         combining = seconds_to_combine([member.probability for member in first], first[0].target, floors)
@@ -253,7 +253,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         if schedule.folds == 1:
             return first
         try:
-            others = self._train_folds(portfolio, task.folds(1, schedule.folds), schedule, seeds)
+            more_folds = task.folds(1, schedule.folds)
+            others = self._train_folds(portfolio, more_folds, schedule, seeds, n_of(schedule.folds - 1, "more fold"))
         except KeyboardInterrupt:
             schedule.interrupted = True
         if schedule.interrupted:
@@ -268,23 +269,29 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         task: HeldOutTask,
         schedule: Schedule,
         seeds: SeedTree,
+        part: str = "",
         allows: Callable[[str], bool] = lambda name: True,
     ) -> list[Candidate]:
         """Train every member that is allowed; one that fails is left out, unless all fail."""
         candidates: list[Candidate] = []
         errors: list[Exception] = []
+        began = schedule.seconds
         try:
-            for name in list(schedule.members):
+            for number, name in enumerate(list(schedule.members), start=1):
                 if not allows(name):
                     continue
                 estimator = with_seed(portfolio[name], seeds.seed(1, list(portfolio).index(name)))
+                n_failed = len(errors)
                 try:
                     candidates.append(train_member(name, estimator, task, self.n_jobs))
                 except Exception as error:  # a classifier of the user can fail in any way
                     errors.append(error)
                     schedule.failed(name, error)
-                seconds_left = schedule.took_step(len(schedule.members))
-                step = StepInfo(name, len(candidates), len(schedule.members), schedule.seconds, seconds_left)
+                done, total, seconds = len(candidates), len(schedule.members), schedule.seconds
+                left = (seconds - began) / number * (total - done)
+                step = StepInfo(
+                    f"{name} ({part})" if part else name, done, total, seconds, left, failed=len(errors) > n_failed
+                )
                 for callback in self.callbacks or ():
                     callback.on_step_end(self, step)
         except KeyboardInterrupt:
