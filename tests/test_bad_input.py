@@ -115,10 +115,12 @@ def test_empty(learner):
     [
         (["a", 1] * 45, "y mixes labels of different types"),
         (np.array(["a", 1] * 45, dtype=object), "y mixes labels of different types"),
-        ([None, "a"] * 45, r"y has rows without a label \(None\)"),
-        ([np.nan, 1.0] * 45, "y contains NaN. Leave out the rows without a label"),
+        ([None, "a"] * 45, "y contains NaN or None: 45 rows without a label. Leave them out."),
+        ([np.nan, 1.0] * 45, "y contains NaN or None: 45 rows"),
+        (["a", np.nan] * 45, "y contains NaN or None: 45 rows"),
+        (pd.Series(["a", pd.NA] * 45, dtype="string"), "y contains NaN or None: 45 rows"),
     ],
-    ids=["list", "array", "None", "NaN"],
+    ids=["list", "array", "None", "NaN", "text-NaN", "NA"],
 )
 def test_labels_that_cannot_be_classes(y, message, learner, blobs):
     with pytest.raises(DataError, match=message):

@@ -250,6 +250,8 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
             [*FIT[:4], "--method", "logistic", "--max-epochs", "9", "--max-seconds", "2", "--out", "m"],
             "--max-epochs, --max-seconds cannot be used here: logistic has no such limit",
         ),
+        ([*FIT, "--theta", "0.8", "--max-epochs", "9"], "ours-trees has no such limit"),
+        ([*TABLE, "--max-epochs", "9", "--out", "m"], "auto trains no network on tables"),
         ([*FIT[:4], "--method", "florest", "--out", "m"], "Did you mean 'forest'"),
         ([*FIT[:4], "--method", "forest", "--set", "n_estimator=3", "--out", "m"], "Did you mean 'n_estimators'"),
         ([*FIT[:4], "--method", "forest", "--set", "300", "--out", "m"], "The method 'forest' has no option '300'"),

@@ -20,6 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import shuffle
@@ -335,14 +336,35 @@ class TestTime:
     def test_first_folds_get_their_share_of_the_limit(self):
         plan = Schedule(10.0, 5, ["a", "b", "c", "d"])  # 7 s for the first folds
         assert plan.allows("a", pytest.fail)  # the first is trained anyway
-        assert plan.allows("d", lambda left: 6.9)
-        assert not plan.allows("b", lambda left: 7.1)
+        assert plan.allows("d", lambda: 6.9)
+        assert not plan.allows("b", lambda: 7.1)
+        assert not plan.allows("c", lambda: np.inf)
         plan._started -= 5.0
-        assert not plan.allows("c", pytest.fail)  # 4.9 s are gone: no time to find out
+        assert plan.allows("d", lambda: 1.9)
         assert plan.notes == [
             "b was left out: about 7 s would not fit into the time limit",
-            "c was left out: its cost would not fit into the time limit",
+            "c was left out: there was no time to try it on enough rows",
         ]
+
+    def test_what_cannot_be_tried_on_few_rows_is_tried_on_its_first_fold(self):
+        X, y = np.random.default_rng(0).normal(size=(400, 3)), np.r_[np.zeros(396), np.ones(4)]
+        many = KNeighborsClassifier(80)  # more than the 50 rows of the first try
+        model = WorstClassClassifier([*FAST, many], time_limit=1000, random_state=0).fit(X, y)
+        assert [record.name for record in model.portfolio_][-1] == "kneighborsclassifier"
+        assert model.n_folds_ == 5
+
+    def test_a_time_limit_leaves_the_global_generators_alone(self, blobs):
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        forest = RandomForestClassifier(3)
+        WorstClassClassifier([*FAST, forest], time_limit=1000, random_state=0).fit(blobs[0], blobs[2])
+        assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+    def test_two_networks_share_the_time_and_keep_their_folds(self):
+        X, y = load_iris(return_X_y=True)
+        learner = TorchLearner("mlp", module_options={"hidden": (8,)}, batch_size=8)
+        networks = [NetworkClassifier(learner, max_epochs=10**6)] * 2
+        model = WorstClassClassifier(networks, cv=2, time_limit=6, random_state=0).fit(X, y)
+        assert (model.n_folds_, len(model.portfolio_), model.notes_) == (2, 2, ())
 
     @pytest.mark.parametrize(
         ("n_jobs", "combining", "keep", "folds", "members"),
@@ -351,7 +373,7 @@ class TestTime:
             (2, 0.0, False, 5, ["a", "b"]),  # two folds at a time: 6 s
             (1, 2.0, False, 2, ["a", "b"]),  # 3 s to train the second, 4 to combine two
             (1, 9.0, False, 1, ["a", "b"]),
-            (1, 0.0, True, 5, ["a"]),  # 12 s for both: the larger one goes
+            (1, 0.0, True, 5, ["a"]),  # 12 s for both: the second one goes
         ],
     )
     def test_folds_by_hand(self, n_jobs, combining, keep, folds, members):
@@ -388,7 +410,7 @@ class TestTime:
         learner = TorchLearner("mlp", module_options={"hidden": (8,)}, batch_size=8)
         model = WorstClassClassifier([NetworkClassifier(learner, max_epochs=10**6)], cv=2, time_limit=2, random_state=0)
         model.fit(X, y)
-        assert [network.max_seconds for network in model.estimators_] == [0.9, 0.9]
+        assert [network.max_seconds for network in model.estimators_] == [0.7, 0.7]
         assert all(network.n_epochs_ < 10**6 for network in model.estimators_)
 
     @pytest.mark.parametrize(("cv", "learners", "epochs"), [(3, 1, 4), (1, 1, 13), (2, 2, 3), (5, 3, 1)])

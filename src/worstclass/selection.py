@@ -510,6 +510,7 @@ def _meet(fits: Fits, goal: Theta, step: Fraction) -> Iterator[dict[str, Any]]:
         yield {"booster": booster}
     if tried and not tried[0].bound_met_:
         nearest = _nearest_floors(tried, step)
+        yield {"booster": tried[0], "nearest": nearest}
         half = {label: float(Fraction(str(floor)) / 2 // step * step) for label, floor in nearest.asked.items()}
         tried += fits([half if nearest.booster is None else nearest.floors])
         nearest = _nearest_floors(tried, step)
@@ -547,9 +548,9 @@ def _fits(
     clones = (clone(booster.set_params(theta=theta)) for theta in thetas)  # one by one, so that none is kept
     run = Parallel(n_workers, return_as="generator")
     for fitted, record in run(delayed(_fit)(same, data, floors_first) for same in clones):
+        records.append(record)
         if record.rounds:
             yield fitted
-        records.append(record)
         if record.status == "interrupted":
             raise KeyboardInterrupt
         if progress is not None:

@@ -75,7 +75,7 @@ def fit(
         own = parse_options(record, texts)
         more: dict[str, Any] = {"theta": floors, "select_on": select_on, "random_state": seed}
         model = build_estimator(name, opened, splits.train.X, booster, **limits, **more, **own)
-        _refuse_limits(limits, record, model)
+        _refuse_limits(limits, record, model, images=getattr(splits.train.X, "ndim", 2) > 2)
         require_own(out, "--out", "the command")  # before hours of training, not after
         with _folder(out):
             seconds, interrupted = _train(model, splits, quiet)
@@ -95,24 +95,26 @@ def fit(
     return 130 if noted else 0 if result.floors_met is not False and not interrupted else 1
 
 
-def _refuse_limits(limits: dict[str, Any], method: Method, model: Any) -> None:
+def _refuse_limits(limits: dict[str, Any], method: Method, model: Any, *, images: bool) -> None:
     """Refuse limits that the method would ignore."""
-    if method.kind != "table":
-        return
-    refuse_given(
-        [name for name in limits if limits[name] and not hasattr(model, name)], f"{method.name} has no such limit."
-    )
+    if method.kind == "table":
+        unknown = [name for name, limit in limits.items() if limit is not None and getattr(model, name, None) is None]
+        refuse_given(unknown, f"{method.name} has no such limit.")
+    elif method.kind == "any" and not images and limits["max_epochs"] is not None:
+        refuse_given(["max_epochs"], f"{method.name} trains no network on tables.")
 
 
 @contextmanager
 def _folder(out: Path) -> Iterator[None]:
-    """Make a folder; if what follows fails, none is left behind that is empty."""
+    """Make the folder; remove it again if what follows fails."""
+    existed = out.exists()
     out.mkdir(parents=True, exist_ok=True)
     try:
         yield
     except BaseException:
-        with suppress(OSError):  # it is not empty
-            out.rmdir()
+        if not existed:
+            with suppress(OSError):  # it is not empty
+                out.rmdir()
         raise
 
 

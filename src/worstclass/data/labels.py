@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from worstclass._checks import kind, twin
+from worstclass._text import n_of
 from worstclass._typing import IntArray
 from worstclass.data.map_style import is_map_dataset, labels_of
 from worstclass.data.splits import count_rows
@@ -89,6 +91,7 @@ def _label_array(X: Any, y: Any, name: str) -> npt.NDArray[Any]:
         y = labels_of(X)
     if y is None:
         raise DataError(f"WorstClassBooster requires {name} to be passed, but the target {name} is None.")
+    _refuse_missing(y, name)
     _refuse_mixed_types(y, name)
     values = column_or_1d(y.detach().cpu().numpy() if hasattr(y, "detach") else y, warn=True)
     try:
@@ -97,8 +100,7 @@ def _label_array(X: Any, y: Any, name: str) -> npt.NDArray[Any]:
             warnings.simplefilter("ignore", UserWarning)  # many classes may well mean labels here
             check_classification_targets(values)
     except ValueError as error:
-        hint = " Leave out the rows without a label." if "NaN" in str(error) else ""
-        raise DataError(str(error) + hint) from None
+        raise DataError(str(error)) from None
     n_rows = count_rows(X)
     if n_rows != len(values):
         raise DataError(
@@ -106,6 +108,15 @@ def _label_array(X: Any, y: Any, name: str) -> npt.NDArray[Any]:
             "inconsistent numbers of samples."
         )
     return np.asarray(values)
+
+
+def _refuse_missing(y: Any, name: str) -> None:
+    """Refuse NaN, None and pandas' NA among the labels."""
+    if np.ndim(y) != 1 or hasattr(y, "detach"):
+        return
+    if n_missing := int(np.sum(pd.isna(y if hasattr(y, "dtype") else np.array(y, dtype=object)))):
+        rows = n_of(n_missing, "row")
+        raise DataError(f"Input {name} contains NaN or None: {rows} without a label. Leave them out.")
 
 
 def _refuse_mixed_types(y: Any, name: str) -> None:
@@ -116,8 +127,6 @@ def _refuse_mixed_types(y: Any, name: str) -> None:
         "text" if isinstance(label, str | bytes) else "numbers" if np.isscalar(label) else type(label).__name__
         for label in y
     }
-    if "NoneType" in kinds:
-        raise DataError(f"{name} has rows without a label (None). Leave them out.")
     if len(kinds) > 1:
         raise DataError(
             f"{name} mixes labels of different types ({', '.join(sorted(kinds))}). "

@@ -94,14 +94,14 @@ def _load_parts(
     cal: float = 0.0,
     rho: float = RHO,
     thin_test: bool = True,
-    **shares: float,
+    **shares: float | None,
 ) -> Splits:
     """Read the official parts of a set, thin them if it has a long tail, and cut those that are missing."""
     assert dataset.read is not None, "a set that is not drawn has a reader"
-    shares = {**dataset.shares, **shares}
+    wanted = {**dataset.shares, **{part: share for part, share in shares.items() if share is not None}}
     generator(seed)  # refuses bad values before anything is read
     long_tail_counts([1], rho)
-    check_shares(shares, "load_dataset")
+    check_shares(wanted, "load_dataset")
     check_shares({"cal": cal}, "load_dataset")
     tree = find(dataset, root)
     parts = {part: dataset.read(tree, part) for part in dataset.counts}
@@ -111,7 +111,7 @@ def _load_parts(
             kept = long_tail_counts(np.bincount(labels, minlength=dataset.n_classes), ratio)
             parts[name] = parts[name].rows(draw(labels, kept, generator(seed, use)))
     whole = parts.pop(ALL if ALL in parts else "train")
-    rows = cut_parts(whole.y, seed=seed, cal=cal, **shares)
+    rows = cut_parts(whole.y, seed=seed, cal=cal, **wanted)
     cut = {name: whole.rows(index) for name, index in rows.items()} if len(rows) > 1 else {"train": whole}
     names = dataset.class_names if dataset.read_class_names is None or tree is None else dataset.read_class_names(tree)
     return Splits(**parts, **cut, class_names=names)

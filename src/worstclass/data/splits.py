@@ -160,9 +160,11 @@ def take_rows(X: Any, index: IntArray) -> Any:
         from torch.utils.data import Subset
 
         return Subset(X, index.tolist())
-    from sklearn.utils import _safe_indexing
-
-    return _safe_indexing(X.tocsr() if hasattr(X, "tocsr") else X, index)
+    if hasattr(X, "iloc"):
+        return X.iloc[index]
+    if not hasattr(X, "shape"):
+        return [X[i] for i in index.tolist()]
+    return X.tocsr()[index] if hasattr(X, "tocsr") else X[index]
 
 
 def _rows_by_part(labels: npt.NDArray[Any], shares: dict[str, float], rng: np.random.Generator) -> dict[str, IntArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import warnings
@@ -13,6 +14,7 @@ import numpy as np
 from worstclass._text import n_of
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
+from worstclass.data.splits import allot, draw
 from worstclass.ensembles.combination import stratified_folds
 from worstclass.ensembles.portfolio import OWNER
 from worstclass.ensembles.schedule import extrapolate
@@ -76,14 +78,18 @@ class HeldOutTask:
         return replace(self, splits=self.splits[first:last])
 
     def small(self, n_rows: int, seed: int) -> HeldOutTask:
-        """Return the first split with so many of its training rows, and no more held-out rows than that."""
+        """Return the first split with so many of its training rows, some of each class, and as few held-out rows."""
         train, held = self.splits[0]
-        drawn = np.sort(np.random.default_rng(seed).choice(train, min(len(train), n_rows), replace=False))
-        return replace(self, splits=[(drawn, held[:n_rows])])
+        y = self.labels.index[train]
+        sizes = allot(np.bincount(y), min(len(train), n_rows))
+        return replace(self, splits=[(train[draw(y, sizes, np.random.default_rng(seed))], held[:n_rows])])
 
 
 def estimated_seconds(name: str, estimator: Any, task: HeldOutTask, seed: int, allowed: float) -> float:
-    """Estimate what one fold of a member takes: on a fortieth of the rows, then, if it may be allowed, on a tenth."""
+    """Estimate what one fold of a member takes, by a fortieth and a tenth of the rows (50 and 200 at least).
+
+    If the first try takes more than half of the seconds ``allowed``, there is no time for the second: infinity.
+    """
     n_rows = len(task.splits[0][0])
     most = max(LEAST_PROBE, round(PROBE_SHARE * n_rows))
     parts = task.small(most // 4, seed), task.small(most, seed)
@@ -91,7 +97,7 @@ def estimated_seconds(name: str, estimator: Any, task: HeldOutTask, seed: int, a
         warnings.simplefilter("ignore")  # such as a remark that these are few rows
         few = train_member(name, estimator, parts[0], None).seconds
         if 2 * few > allowed:
-            return few
+            return math.inf
         more = train_member(name, estimator, parts[1], None).seconds
     return extrapolate((len(parts[0].splits[0][0]), len(parts[1].splits[0][0])), (few, more), n_rows)
 

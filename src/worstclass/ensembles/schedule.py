@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 #: numbers of folds, and the rows up to which each is the default; one fold is a single held-out part
 FOLDS, MOST_ROWS = (5, 3, 1), (20_000, 100_000)
-#: share of the time limit for the first fold of every member; combining them takes time, too
-FIRST_FOLD = 0.7
+#: share of the time limit in which members may be tried on few rows, and in which the first fold of every member must
+#: be trained; combining them takes time, too
+TRY, FIRST_FOLD = 0.5, 0.7
 #: share of the time limit that is planned with; the rest is for what is not foreseen
 PLANNED = 0.9
 
@@ -59,19 +60,24 @@ class Schedule:
         """Seconds since the start."""
         return time.perf_counter() - self._started
 
-    def allows(self, name: str, probe: Callable[[float], float]) -> bool:
+    @property
+    def left_to_try(self) -> float:
+        """Seconds that are left to find out what members cost."""
+        assert self.time_limit is not None
+        return TRY * self.time_limit - self.seconds
+
+    def allows(self, name: str, probe: Callable[[], float]) -> bool:
         """Tell whether there is time for the first fold of a member; the first member is trained anyway.
 
-        ``probe`` estimates its seconds, given those that are left, and is only called if there is time for that.
+        ``probe`` returns the seconds that it will take; infinity if there is no time to find out.
         """
         if self.time_limit is None or name == self.members[0]:
             return True
-        allowed = FIRST_FOLD * self.time_limit
-        needed = probe(allowed - self.seconds) if self.seconds < FIRST_FOLD * allowed else math.inf
-        if self.seconds + needed <= allowed:
+        needed = probe()
+        if self.seconds + needed <= FIRST_FOLD * self.time_limit:
             return True
-        about = "its cost" if math.isinf(needed) else f"about {needed:.0f} s"
-        self._drop(name, f"{about} would not fit into the time limit")
+        about = f"about {needed:.0f} s would not fit into the time limit"
+        self._drop(name, "there was no time to try it on enough rows" if math.isinf(needed) else about)
         return False
 
     def plan_folds(
@@ -94,9 +100,11 @@ class Schedule:
 
         if keep:
             allowed = max(left - combining(self.folds), 0.1 * left)  # members that cost next to nothing stay
-            for name in sorted(costs, key=lambda name: -costs[name]):
-                if len(self.members) > 1 and training(self.folds) > allowed:
+            for name in sorted(self.members[1:], key=lambda name: -costs[name]):
+                if training(self.folds) > allowed:
                     self._drop(name, f"about {self.folds * costs[name]:.0f} s would not fit into the time limit")
+            if training(self.folds) > allowed:
+                self.notes.append(f"{self.folds} folds take longer than the time limit")
             return
         fitting = (n for n in range(self.folds, 1, -1) if training(n) + combining(n) <= left)
         if (affordable := next(fitting, 1)) < self.folds:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -36,7 +36,7 @@ from worstclass.ensembles.members import (
     train_member,
 )
 from worstclass.ensembles.portfolio import OWNER, Portfolio, give_epochs, portfolio_for
-from worstclass.ensembles.schedule import PLANNED, Schedule, default_folds
+from worstclass.ensembles.schedule import FIRST_FOLD, Schedule, default_folds
 from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.learners.estimator import check_columns
@@ -77,9 +77,9 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    learners : ``"auto"``: linear, kernel and tree classifiers for a table, a convolutional network for images. Or a
-        list of scikit-learn classifiers with ``predict_proba``, ``TorchLearner`` objects and boosters, or of
-        (name, classifier) pairs.
+    learners : ``"auto"``: linear, kernel and tree classifiers for a table; for images classifiers of pixels and of
+        patches, and a convolutional network. Or a list of scikit-learn classifiers with ``predict_proba``,
+        ``TorchLearner`` objects and boosters, or of (name, classifier) pairs.
     theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1), one for all classes or
         a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
         errors.
@@ -87,10 +87,12 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     time_limit : seconds that ``fit`` may take. Fewer members and fewer folds are trained, and ``notes_`` says so. The
         first learner is always trained, so list cheap ones first.
     max_epochs : epochs that all networks of all folds may take together. None: about 3,000 steps of the optimizer for
-        each network, in 10 to 150 epochs; a ``NetworkClassifier`` or booster keeps its own ``max_epochs``.
+        each network, in 10 to 150 epochs; a ``NetworkClassifier`` or booster keeps its own ``max_epochs``, which this
+        replaces. Each network has at least one epoch.
     n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``.
     random_state : seed of everything random; the global generators are neither read nor changed.
-    callbacks : ``Callback`` objects; ``on_step_end`` is called after every member, with the time left.
+    callbacks : ``Callback`` objects; ``on_step_end`` is called after every member, with the time left. With a time
+        limit it is called after the first fold of a member, and after its other folds.
 
     Attributes
     ----------
@@ -100,7 +102,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     portfolio_ : one ``PortfolioRecord`` for each member that was trained, with its weight in the answer.
     estimators_, weights_ : the fitted models and the weight of each, with sum 1.
     offsets_ : added to the log-probability of each class, shape (K,), with mean 0.
-    n_folds_ : folds; 1 for a single held-out part, also if it was given as ``X_val``.
+    n_folds_ : folds that were trained; 1 for a single held-out part, also if it was given as ``X_val``. With 2 of 5
+        folds, ``cv_report_`` judges two fifths of the rows.
     theta_, floors_met_, shortfall_ : the floors; whether ``cv_report_`` meets them; and for each class that misses its
         floor how many more held-out rows would have to be right. None without floors.
     notes_ : what was left out for lack of time, or because it failed.
@@ -234,31 +237,29 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         """Train every member on every fold; with a time limit on the first, then on as many as there is time for."""
         if self.time_limit is None:
             return self._train_folds(portfolio, task, schedule, seeds)
-        share = PLANNED * self.time_limit / (len(portfolio) * schedule.folds)
-        measured = [name for name, estimator in portfolio.items() if not ends_in_time(estimator, share)]
-
-        def probe(name: str, left: float) -> float:
-            return estimated_seconds(name, portfolio[name], task, seeds.seed(3), left) if name in measured else share
+        share = FIRST_FOLD * self.time_limit / (len(portfolio) * schedule.folds)
+        shared = {name: share for name, estimator in portfolio.items() if ends_in_time(estimator, share)}
 
         def allows(name: str) -> bool:
-            return schedule.allows(name, partial(probe, name))
+            estimator = with_seed(portfolio[name], seeds.seed(3))
+            return schedule.allows(name, lambda: shared.get(name) or _probe(name, estimator, task, schedule, seeds))
 
         first = self._train_folds(portfolio, task.folds(0, 1), schedule, seeds, "first fold", allows)
         if schedule.folds == 1 or schedule.interrupted:
             return first
-        combining = seconds_to_combine([member.probability for member in first], first[0].target, floors)
-        costs = {member.name: member.seconds for member in first}
-        schedule.plan_folds(costs, combining, effective_n_jobs(self.n_jobs), keep=self.cv != "auto")
-        first = [member for member in first if member.name in schedule.members]
-        if schedule.folds == 1:
-            return first
+        notes, failures = list(schedule.notes), list(schedule.failures)
         try:
+            combining = seconds_to_combine([member.probability for member in first], first[0].target, floors)
+            costs = {member.name: shared.get(member.name, member.seconds) for member in first}
+            schedule.plan_folds(costs, combining, effective_n_jobs(self.n_jobs), keep=self.cv != "auto")
+            if schedule.folds == 1:
+                return first
             more_folds = task.folds(1, schedule.folds)
             others = self._train_folds(portfolio, more_folds, schedule, seeds, n_of(schedule.folds - 1, "more fold"))
         except KeyboardInterrupt:
             schedule.interrupted = True
         if schedule.interrupted:
-            schedule.folds = 1
+            schedule.folds, schedule.notes, schedule.failures = 1, notes, failures
             return first
         more = {member.name: member for member in others}
         return [member.with_more(more[member.name]) for member in first if member.name in more]
@@ -389,6 +390,17 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             for weight, model in zip(self.weights_, self.estimators_, strict=True)
         )
         return log_probabilities(sum(parts, np.zeros((rows.shape[0], K)))) + self.offsets_
+
+
+def _probe(name: str, estimator: Any, task: HeldOutTask, schedule: Schedule, seeds: SeedTree) -> float:
+    """Estimate the seconds of a member's first fold; infinity if there is no time to find out."""
+    left = schedule.left_to_try
+    if left <= 0:
+        return math.inf
+    try:
+        return estimated_seconds(name, estimator, task, seeds.seed(3), left)
+    except Exception:  # too few rows for it, perhaps; the first fold will tell
+        return 0.0
 
 
 def _record(member: Candidate, weight: float) -> PortfolioRecord:

@@ -67,7 +67,7 @@ class ComparisonPlan:
             self.network,
             learner=self.learner,
             theta=self.theta if method.needs_theta else None,
-            max_epochs=self.max_epochs,
+            max_epochs=None if method.kind == "any" else self.max_epochs,  # its networks are not those of the others
             max_seconds=self.max_seconds,
             select_on=self.select_on,
             random_state=cell.seed,
