@@ -14,7 +14,6 @@ from scipy.stats import norm
 from worstclass.wrappers.offset_search import (
     BANDWIDTH,
     PRIOR_ROWS,
-    SHARPNESS,
     OffsetProblem,
     best_moves,
     calibrate,
@@ -168,11 +167,12 @@ class TestSmoothedErrors:
         problem = OffsetProblem(scores, np.array([0, 0, 1]), prior_rows=0)
         value, slope = smoothed_worst(problem, np.zeros(2), np.ones(2))
         of_class_0, of_class_1 = (1 / (1 + np.e) + 0.75) / 2, 0.5
-        total = np.exp(SHARPNESS * of_class_0) + np.exp(SHARPNESS * of_class_1)
-        assert value == pytest.approx(np.log(total) / SHARPNESS)
-        weight = np.exp(SHARPNESS * of_class_0) / total
+        assert problem.sharpness == 2.0  # the smaller class has one row: 2 sqrt(1)
+        total = np.exp(2 * of_class_0) + np.exp(2 * of_class_1)
+        assert value == pytest.approx(np.log(total) / 2 + 0.2 * (of_class_0 + of_class_1) / 2)
+        weight = np.exp(2 * of_class_0) / total
         steep_0 = (np.e / (1 + np.e) ** 2 + 0.1875) / 2
-        assert slope[1] == pytest.approx(weight * steep_0 - (1 - weight) * 0.25)
+        assert slope[1] == pytest.approx((weight + 0.1) * steep_0 - (1 - weight + 0.1) * 0.25)
         assert slope[0] == pytest.approx(-slope[1])
 
     def test_floors_lower_the_errors_by_what_they_allow(self):
@@ -180,8 +180,8 @@ class TestSmoothedErrors:
         problem = OffsetProblem(scores, np.array([0, 0, 1]), np.array([1, 1]), prior_rows=0)
         value, _ = smoothed_worst(problem, np.zeros(2), np.ones(2))
         of_class_0, of_class_1 = (1 / (1 + np.e) + 0.75) / 2 - 0.5, 0.5
-        total = np.exp(SHARPNESS * of_class_0) + np.exp(SHARPNESS * of_class_1)
-        assert value == pytest.approx(np.log(total) / SHARPNESS)
+        total = np.exp(2 * of_class_0) + np.exp(2 * of_class_1)
+        assert value == pytest.approx(np.log(total) / 2 + 0.2 * (of_class_0 + of_class_1) / 2)
 
     def test_the_bandwidth_has_the_least_squared_error_of_a_normal_distribution(self):
         """By its definition, without the formula: mean squared error of the estimate at many places, many samples."""
