@@ -12,8 +12,8 @@ descent therefore estimates class errors in a way that uses more than the few ro
 
 The soft maximum of these errors, and a share of their mean, is differentiable in the offsets and is minimised by
 L-BFGS, from zero offsets or from those that make all classes equally frequent, whichever is better. With floors, a line
-search by counts follows: while one class is moved, every row is right on one half-line, so one sort gives the counts of all
-classes between neighbouring thresholds (at most ``MOST_CHANGES`` of them if there are more than two classes). The
+search by counts follows: while one class is moved, every row is right on one half-line, so one sort gives the counts of
+all classes between neighbouring thresholds (at most ``MOST_CHANGES`` of them if there are more than two classes). The
 search takes the best move until none improves.
 """
 
@@ -340,7 +340,7 @@ def least_smoothed(
 
 
 def smoothed_worst(problem: OffsetProblem, offsets: FloatArray, bandwidth: FloatArray) -> tuple[float, FloatArray]:
-    """Return the soft maximum of the smoothed shortfalls and a share of their mean, and its derivative in each offset."""
+    """Return the soft maximum of the smoothed shortfalls plus a share of their mean, and the derivative by offset."""
     moved, K = problem.scores + offsets, problem.n_classes
     rows = np.arange(len(moved))
     first, second = two_largest(moved)
