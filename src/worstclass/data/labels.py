@@ -112,9 +112,10 @@ def _label_array(X: Any, y: Any, name: str) -> npt.NDArray[Any]:
 
 def _refuse_missing(y: Any, name: str) -> None:
     """Refuse NaN, None and pandas' NA among the labels."""
-    if np.ndim(y) != 1 or hasattr(y, "detach"):
+    if hasattr(y, "detach"):
         return
-    if n_missing := int(np.sum(pd.isna(y if hasattr(y, "dtype") else np.array(y, dtype=object)))):
+    labels = y if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    if n_missing := int(np.sum(np.asarray(pd.isna(labels)))):
         rows = n_of(n_missing, "row")
         raise DataError(f"Input {name} contains NaN or None: {rows} without a label. Leave them out.")
 
