@@ -39,6 +39,7 @@ from worstclass import (
     save_model,
 )
 from worstclass.boosting.callbacks import Callback
+from worstclass.ensembles import worst_class
 from worstclass.ensembles.portfolio import SoftmaxSVC, give_epochs, portfolio_for
 from worstclass.ensembles.schedule import Schedule, default_folds
 from worstclass.exceptions import (
@@ -359,11 +360,12 @@ class TestTime:
         WorstClassClassifier([*FAST, forest], time_limit=1000, random_state=0).fit(blobs[0], blobs[2])
         assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
 
-    def test_two_networks_share_the_time_and_keep_their_folds(self):
+    def test_two_networks_share_the_time_and_keep_their_folds(self, monkeypatch):
+        monkeypatch.setattr(worst_class, "seconds_to_combine", lambda *arguments: lambda folds: 0.0)
         X, y = load_iris(return_X_y=True)
         learner = TorchLearner("mlp", module_options={"hidden": (8,)}, batch_size=8)
         networks = [NetworkClassifier(learner, max_epochs=10**6)] * 2
-        model = WorstClassClassifier(networks, cv=2, time_limit=6, random_state=0).fit(X, y)
+        model = WorstClassClassifier(networks, cv=2, time_limit=8, random_state=0).fit(X, y)
         assert (model.n_folds_, len(model.portfolio_), model.notes_) == (2, 2, ())
 
     @pytest.mark.parametrize(
