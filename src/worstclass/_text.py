@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:
@@ -49,3 +50,14 @@ def n_of(count: int, noun: str) -> str:
     ('1 row', '1,200 more rows')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    """Write a time as seconds, or as hours, minutes and seconds.
+
+    Examples
+    --------
+    >>> duration(3.21), duration(75), duration(3605.4)
+    ('3.2 s', '0:01:15', '1:00:05')
+    """
+    return f"{seconds:.1f} s" if seconds < 60 else str(timedelta(seconds=round(seconds)))

@@ -25,10 +25,11 @@ from worstclass.cli.methods import methods
 from worstclass.cli.offsets import offsets
 from worstclass.cli.options import expanded
 from worstclass.cli.predict import predict
+from worstclass.cli.reproduce import reproduce
 from worstclass.cli.theta import theta
 from worstclass.exceptions import WorstClassError
 
-COMMANDS = (fit, evaluate, predict, certify, offsets, abstain, theta, compare, methods)
+COMMANDS = (fit, evaluate, predict, certify, offsets, abstain, theta, compare, reproduce, methods)
 INTERRUPTED = 130
 
 app = typer.Typer(

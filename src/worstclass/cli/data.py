@@ -18,7 +18,7 @@ from worstclass.data.facts import NamedDataset
 from worstclass.data.labels import known_labels
 from worstclass.data.registry import DATASETS, load_dataset
 from worstclass.data.sources import ARRAY_SUFFIX, TABLE_SUFFIXES, Source, id_columns, read_source
-from worstclass.data.splits import ALL, Part, Splits, make_splits
+from worstclass.data.splits import ALL, Part, Splits, at_most
 from worstclass.exceptions import DatasetError, UnknownNameError
 
 #: share of a file's rows that theta and compare hold out for validation where none is given
@@ -92,7 +92,7 @@ class Data:
         else:
             splits = self._load_named(seed).with_names()
         limit = getattr(self.options, "max_test_rows", None)
-        return splits if splits.test is None else replace(splits, test=_at_most(splits.test, limit, seed))
+        return splits if splits.test is None else replace(splits, test=at_most(splits.test, limit, seed))
 
     def rows(self, model: Any, wanted: Sequence[str]) -> Rows:
         """Return the first of the wanted parts for a model; of a named data set at most ``max_rows`` rows.
@@ -108,7 +108,7 @@ class Data:
             parts = self.splits(seed).parts if self.val_share else dict(self.source.parts)
         for name in wanted:
             if name in parts:
-                part = _suited(_at_most(parts[name], limit, seed), model)
+                part = _suited(at_most(parts[name], limit, seed), model)
                 return Rows(part.X, part.y, name, len(parts[name]))
         raise DatasetError(f"{self.options.data!r} has no {' or '.join(wanted)} part. Its parts are {list(parts)}.")
 
@@ -154,10 +154,3 @@ def _read_rows(options: DataOptions) -> Source:
         for name in id_columns(source.parts.get(ALL)):
             warn(f"column {name!r} differs in every row. If it only identifies rows, use --ignore {shlex.quote(name)}")
     return source
-
-
-def _at_most(part: Part, n_rows: int | None, seed: int) -> Part:
-    """Return the part, or a draw of the same share of every class, with at least one row of each."""
-    if n_rows is None or len(part) <= n_rows:
-        return part
-    return make_splits(part.X, part.y, test=1 - n_rows / len(part), seed=seed).train

@@ -87,26 +87,30 @@ def _refuse_unsuited(method: Method, X: Any) -> None:
 
 
 def network_factory(network: str) -> Any:
-    """Return a network's name as it is; import ``package.module:build`` or ``path/to/net.py:build``.
+    """Return a network's name as it is; import ``package.module:build`` or ``path/to/net.py:build``."""
+    if ":" not in network:
+        return network
+    return import_factory(network, "--network", "a network's name, package.module:build or path/to/net.py:build")
+
+
+def import_factory(text: str, option: str, allowed: str) -> Any:
+    """Import ``package.module:build`` or ``path/to/file.py:build``.
 
     Modules are looked for in the current folder first, and those beside a file in its folder.
     """
-    if ":" not in network:
-        return network
-    where, _, name = network.rpartition(":")
-    is_file = where.endswith(".py")
+    where, _, name = text.rpartition(":")
+    is_file, hint = where.endswith(".py"), ""
     sys.path.insert(0, str(Path(where).resolve().parent if is_file else Path.cwd()))
-    allowed, hint = "a network's name, package.module:build or path/to/net.py:build", ""
     try:  # a file is not kept as a module, so that workers get its functions by value
-        factory = runpy.run_path(where, run_name=where)[name] if is_file else pkgutil.resolve_name(network)
+        factory = runpy.run_path(where, run_name=where)[name] if is_file else pkgutil.resolve_name(text)
         if callable(factory):
             return factory
-        allowed = "a function that builds a network"
+        allowed = "a function"
     except Exception as error:  # the user's module can fail in any way
         hint = f"{type(error).__name__}: {error}."
     finally:
         sys.path.pop(0)
-    raise ParameterError("--network", "the command", allowed=allowed, got=network, hint=hint)
+    raise ParameterError(option, "the command", allowed=allowed, got=text, hint=hint)
 
 
 def open_model(folder: Path, network: str | None) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from worstclass._text import n_of
+from worstclass._text import duration, n_of
 from worstclass.boosting.callbacks import Callback, EpochInfo, FitPlan, StepInfo
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class FitProgress(Callback):
         state = f"edge {record.edge:.3f}{self._vote}"
         added = max(0, record.round - plan.n_rounds)
         total = plan.n_rounds + (plan.max_extra_rounds if added else 0)
-        left = _time((self.bar.tasks[0].elapsed or 0.0) * (total - record.round) / record.round)
+        left = duration((self.bar.tasks[0].elapsed or 0.0) * (total - record.round) / record.round)
         self.bar.update(self._task, description=state, completed=record.round, total=total, left=left)
         if self.bar.disable and (record.round == 1 or record.round % max(1, plan.n_rounds // 10) == 0):
             done = f"round {record.round - added} of {plan.n_rounds}" + (f", {added} added" if added else "")
@@ -64,20 +63,9 @@ class FitProgress(Callback):
         if self._task is None:
             self._task = self.bar.add_task("", total=info.total, left="-")
         state = f"{info.name} could not be trained" if info.failed else info.name
-        left = _time(info.seconds_left)
+        left = duration(info.seconds_left)
         self.bar.update(self._task, description=state, completed=info.done, total=info.total, left=left)
         if self.bar.disable:
             expected = f", about {left} left" if info.done < info.total else ""
             done = f"{info.done} of {info.total} members trained"
-            self._console.print(f"{done}: {state}, {_time(info.seconds)}{expected}")
-
-
-def _time(seconds: float) -> str:
-    """Write a time as seconds, or as hours, minutes and seconds.
-
-    Examples
-    --------
-    >>> _time(3.21), _time(75), _time(3605.4)
-    ('3.2 s', '0:01:15', '1:00:05')
-    """
-    return f"{seconds:.1f} s" if seconds < 60 else str(timedelta(seconds=round(seconds)))
+            self._console.print(f"{done}: {state}, {duration(info.seconds)}{expected}")

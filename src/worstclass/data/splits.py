@@ -139,6 +139,13 @@ def make_splits(
     return Splits(**parts)
 
 
+def at_most(part: Part, n_rows: int | None, seed: int) -> Part:
+    """Return the part, or a draw of the same share of every class, with at least one row of each."""
+    if n_rows is None or len(part) <= n_rows:
+        return part
+    return make_splits(part.X, part.y, test=1 - n_rows / len(part), seed=seed).train
+
+
 def columns_in_order(X: Any, names: Any) -> Any:
     """Return a data frame with its columns in the order of training; a file may have them in another.
 

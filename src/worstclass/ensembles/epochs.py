@@ -12,6 +12,9 @@ from worstclass.learners.base import Epoch, Inputs, Verdict
 from worstclass.learners.budget import Meter
 from worstclass.metrics import SELECTION, ClassCounts, count_correct
 
+#: chooses the epoch by the training loss
+LOSS = "loss"
+
 
 @dataclass(frozen=True)
 class EpochRecord:
@@ -24,6 +27,7 @@ class EpochRecord:
     seconds : time since training of this network began.
     correct, class_totals : training rows that the network has right, and all, by class.
     val_correct, val_totals : the same for the validation rows; None where none were given.
+    loss : mean training loss of the epoch.
     """
 
     member: int
@@ -33,6 +37,7 @@ class EpochRecord:
     class_totals: tuple[int, ...]
     val_correct: tuple[int, ...] | None = None
     val_totals: tuple[int, ...] | None = None
+    loss: float | None = None
 
     @property
     def training(self) -> ClassCounts:
@@ -51,11 +56,13 @@ class EpochRecord:
 class EpochChoice:
     """Keeps the first of the best epochs by validation error, or by training error where there are no validation rows.
 
+    ``select_on="loss"`` keeps the first of the epochs with the least training loss instead.
+
     Parameters
     ----------
     labels : of the training rows.
     validation : inputs and labels of the validation rows.
-    select_on : ``"worst"`` class or ``"average"``; among equals the other of the two decides.
+    select_on : ``"worst"`` class or ``"average"``, where among equals the other of the two decides, or ``"loss"``.
     max_epochs : epochs at the most.
     patience : epochs without progress after which training ends; None trains to the end.
     meter : a budget that several networks may share.
@@ -93,6 +100,9 @@ class EpochChoice:
         return stuck or epoch >= self.max_epochs or bool(self.meter.spent)
 
     def _rank(self, record: EpochRecord) -> tuple[float, ...]:
+        if self.select_on == LOSS:
+            assert record.loss is not None, "the learner tells no loss"
+            return (record.loss,)
         counts = record.training if record.validation is None else record.validation
         return tuple(SELECTION[name](counts) for name in sorted(SELECTION, key=lambda name: name != self.select_on))
 
@@ -102,7 +112,8 @@ class EpochChoice:
             inputs, labels = self.validation
             validation = self._counts(done.ask(inputs), labels)
         counts = self._counts(done.predictions, self.labels)
-        return EpochRecord(self.member, len(self.records) + 1, self._time.seconds, *counts, *validation)
+        number = len(self.records) + 1
+        return EpochRecord(self.member, number, self._time.seconds, *counts, *validation, loss=done.loss)
 
     @staticmethod
     def _counts(predictions: IntArray, labels: Labels) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -15,7 +15,7 @@ from worstclass._typing import FloatArray
 from worstclass.boosting.hedge import n_rounds_for, resolve_gamma
 from worstclass.data.labels import Labels, training_labels
 from worstclass.data.seen_rows import SeenRows
-from worstclass.ensembles.epochs import EpochChoice, EpochRecord
+from worstclass.ensembles.epochs import LOSS, EpochChoice, EpochRecord
 from worstclass.exceptions import ParameterError
 from worstclass.learners import as_learner
 from worstclass.learners.base import Inputs, Member, Training
@@ -127,7 +127,7 @@ class _Networks(LearnerClassifier):
         check_count(self.max_epochs, "max_epochs", self._owner, words=(None,))
         check_count(self.patience, "patience", self._owner, words=(None,))
         check_positive(self.max_seconds, "max_seconds", self._owner, words=(None,))
-        check_choice(self.select_on, "select_on", self._owner, SELECTION)
+        check_choice(self.select_on, "select_on", self._owner, (*SELECTION, LOSS))
 
 
 @suggests_options
@@ -141,7 +141,8 @@ class NetworkClassifier(_Networks):
     patience : epochs without progress after which training ends; None trains to the end.
     max_seconds : time after which training ends with the best epoch so far; None is no limit.
     select_on : the error by which the epoch is chosen, of the ``"worst"`` class or the ``"average"`` over all rows.
-        Among equals the other one decides, then the earlier epoch.
+        Among equals the other one decides, then the earlier epoch. ``"loss"``: the epoch with the least training loss;
+        validation rows then only have their errors counted.
     random_state : seed of everything random; the global generators are neither read nor changed.
 
     Attributes

@@ -6,9 +6,11 @@ the failed ones. A file of the same name with other settings is refused, never r
 
 from __future__ import annotations
 
+import contextlib
 import json
 import operator
 import os
+import statistics
 import time
 import traceback
 import urllib.parse
@@ -21,8 +23,12 @@ from typing import Any
 import joblib
 import pydantic
 
+from worstclass._text import duration
 from worstclass.exceptions import ParameterError, WorstClassWarning
 from worstclass.experiments.run import Outcome, Provenance
+
+#: seconds to wait for a Dask scheduler
+CONNECT_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,8 @@ def run_cells(
     progress: Callable[[str], None] | None = None,
     *,
     n_jobs: int | None = None,
+    cluster: str | None = None,
+    by_data: bool = False,
     overwrite: bool = False,
 ) -> list[CellResult]:
     """Run the cells whose file is not in the folder yet; return the results of all, in their order.
@@ -149,14 +157,18 @@ def run_cells(
 
     Parameters
     ----------
-    cells : what to run; each method and seed once.
+    cells : what to run; each method, data set and seed once.
     run_cell : runs one cell.
     folder : where the files are; created if it does not exist.
     progress : called in this process with a line of text for every cell that is reused, has started (only if cells run
-        one after the other), has finished or has failed. What has finished is written before.
+        one after the other), has finished or has failed, with the time that the rest will take by the seconds of the
+        finished cells. What has finished is written before.
     n_jobs : cells that run side by side, through joblib; None is 1, or what ``joblib.parallel_config`` says, -1 one
         for each core. joblib divides the cores between its worker processes. The results do not depend on it, but for
         rounding: torch may add in another order with another number of threads.
+    cluster : address of a Dask scheduler, whose workers then run the cells, instead of ``n_jobs`` processes here. A cell
+        whose worker dies is run by another one.
+    by_data : whether the cells of each data set have a folder of their own inside ``folder``.
     overwrite : first remove the files of these cells, whatever their settings. Leave it out to resume such a run.
 
     Raises
@@ -164,40 +176,98 @@ def run_cells(
     ParameterError
         Before anything runs, if the folder has a file of one of the cells with other settings.
     """
-    names = [cell.file_name for cell in cells]
-    if len(set(names)) < len(names):
+    files = [cell_file(cell, folder, by_data=by_data) for cell in cells]
+    if len(set(files)) < len(files):
         allowed = "of distinct methods and seeds, on one data set"
-        raise ParameterError("cells", "run_cells", allowed=allowed, got=sorted(names))
-    folder.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
-    for name in names if overwrite else ():
-        (folder / name).unlink(missing_ok=True)
-    results = {cell.file_name: result for cell in cells if (result := _find(cell, folder)) is not None}
+        raise ParameterError("cells", "run_cells", allowed=allowed, got=sorted(file.name for file in files))
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
+        if overwrite:
+            file.unlink(missing_ok=True)
+    results = {file: result for file, cell in zip(files, cells, strict=True) if (result := find_result(cell, file))}
 
-    def tell(cell: Cell, text: object) -> None:
+    def tell(file: Path, text: str) -> None:
         if progress is not None:
-            place = names.index(cell.file_name) + 1
-            progress(f"[{place} of {len(cells)}] {cell.method}, seed {cell.seed}: {text}")
+            number = files.index(file)
+            cell = cells[number]
+            where = f"{cell.data}, " if by_data else ""
+            progress(f"[{number + 1} of {len(cells)}] {where}{cell.method}, seed {cell.seed}: {text}")
 
-    for result in results.values():
-        tell(result.cell, "reused")
-    missing = [cell for cell in cells if cell.file_name not in results]
-    alone, provenance = joblib.effective_n_jobs(n_jobs) == 1, Provenance.collect()
+    for file in results:
+        tell(file, "reused")
+    missing = [(file, cell) for file, cell in zip(files, cells, strict=True) if file not in results]
+    provenance = Provenance.collect()
+    with workers(n_jobs, cluster) as n_workers:
 
-    def tasks() -> Iterator[Any]:
-        for cell in missing:
-            if alone:
-                tell(cell, "started")
-            yield joblib.delayed(_run)(cell, run_cell, folder, provenance)
+        def tasks() -> Iterator[Any]:
+            for file, cell in missing:
+                if n_workers == 1 and cluster is None:
+                    tell(file, "started")
+                yield joblib.delayed(_run)(cell, run_cell, provenance)
 
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
-    for result in parallel(tasks()):
-        results[result.cell.file_name] = result
-        tell(result.cell, result)
-    return [results[name] for name in names]
+        parallel = joblib.Parallel(
+            n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1
+        )
+        for result in parallel(tasks()):
+            file = cell_file(result.cell, folder, by_data=by_data)
+            result.write(file.parent)
+            results[file] = result
+            left = seconds_left(cells, list(results.values()), n_workers)
+            tell(file, f"{result}{f'; about {duration(left)} left' if left else ''}")
+    return [results[file] for file in files]
 
 
-def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], folder: Path, provenance: Provenance) -> CellResult:
-    """Run and write one cell; if it raises, or its outcome cannot be kept, write its failure."""
+def cell_file(cell: Cell, folder: Path, *, by_data: bool = False) -> Path:
+    """Return the file of a cell in a folder of results."""
+    return (folder / cell.data if by_data else folder) / cell.file_name
+
+
+@contextlib.contextmanager
+def workers(n_jobs: int | None, cluster: str | None) -> Iterator[int]:
+    """Make joblib run on this machine or on a Dask cluster; give the number of cells that run at once."""
+    if cluster is None:
+        yield joblib.effective_n_jobs(n_jobs)
+        return
+    owner, hint = "run_cells", "pip install 'worstclass[cluster]' brings dask.distributed."
+    try:
+        from distributed import Client
+    except ImportError:
+        allowed = "used where dask.distributed is installed"
+        raise ParameterError("cluster", owner, allowed=allowed, got=cluster, hint=hint) from None
+    try:
+        client = Client(cluster, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        hint = f"{error} Start one with `dask scheduler`, and workers with `dask worker {cluster}`."
+        allowed = "the address of a Dask scheduler that runs, as tcp://host:8786"
+        raise ParameterError("cluster", owner, allowed=allowed, got=cluster, hint=hint) from None
+    with client, joblib.parallel_config("dask"):
+        if not client.scheduler_info()["workers"]:
+            hint = f"Start some with `dask worker {cluster}`."
+            allowed = "the address of a Dask scheduler that has workers"
+            raise ParameterError("cluster", owner, allowed=allowed, got=cluster, hint=hint)
+        yield joblib.effective_n_jobs(-1)
+
+
+def seconds_left(cells: Sequence[Cell], results: Sequence[CellResult], n_workers: int = 1) -> float | None:
+    """Estimate the time that the cells without a result take, by the finished ones of the same method and data.
+
+    Where a method has none yet, by the mean of all. None if nothing has finished.
+    """
+    taken: dict[tuple[str, str], list[float]] = {}
+    for result in results:
+        if result.seconds is not None and result.error is None:
+            taken.setdefault((result.data, result.method), []).append(result.seconds)
+    if not taken:
+        return None
+    means = {key: statistics.fmean(values) for key, values in taken.items()}
+    typical = statistics.fmean(means.values())
+    done = {(result.data, result.method, result.seed) for result in results}
+    left = [cell for cell in cells if (cell.data, cell.method, cell.seed) not in done]
+    return sum(means.get((cell.data, cell.method), typical) for cell in left) / n_workers
+
+
+def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], provenance: Provenance) -> CellResult:
+    """Run one cell; if it raises, or its outcome cannot be kept, its result is that failure."""
     started, notes = time.perf_counter(), dict[str, None]()
 
     def result_of(outcome: Outcome | Exception) -> CellResult:
@@ -209,16 +279,16 @@ def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], folder: Path, provenan
             warnings.simplefilter("always", WorstClassWarning)
             outcome = run_cell(cell)
         notes |= dict.fromkeys(str(warning.message) for warning in caught)
-        result = CellResult.model_validate_json(result_of(outcome).model_dump_json())  # as it will be read
+        return CellResult.model_validate_json(result_of(outcome).model_dump_json())  # as it will be read
     except Exception as error:
-        result = result_of(error)
-    result.write(folder)
-    return result
+        return result_of(error)
 
 
-def _find(cell: Cell, folder: Path) -> CellResult | None:
-    """Return the result of a cell that is done; None if there is none, it failed or its file is broken."""
-    file = folder / cell.file_name
+def find_result(cell: Cell, file: Path) -> CellResult | None:
+    """Return the result of a cell that is done; None if there is none, it failed or its file is broken.
+
+    A file of other settings is refused.
+    """
     try:
         result = CellResult.read(file)
     except (OSError, ValueError):

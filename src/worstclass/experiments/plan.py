@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from worstclass.boosting.hedge import resolve_gamma
 from worstclass.data.facts import NamedDataset
 from worstclass.data.sources import Source
 from worstclass.data.splits import Splits, take_rows
-from worstclass.exceptions import DatasetError, ParameterError
-from worstclass.experiments.cells import Cell, CellResult, run_cells
-from worstclass.experiments.run import Outcome, fit_on_splits
+from worstclass.exceptions import ParameterError
+from worstclass.experiments.cells import CellResult
+from worstclass.experiments.grid import Entry, Grid, run_grids
 from worstclass.experiments.significance import SeedsChange
 from worstclass.floors import Floors
 from worstclass.methods import Method, build_method, find_method, list_methods
@@ -40,6 +40,7 @@ class ComparisonPlan:
     seeds_change : what another seed changes in the data, as ``seeds_change`` says; it decides how differences between
         methods are tested.
     data_settings : what else fixes the data, such as shares and checksums.
+    own : entries of the user, beside those of the methods.
     """
 
     data: str
@@ -54,14 +55,17 @@ class ComparisonPlan:
     select_on: str = "worst"
     seeds_change: SeedsChange = "resplits"
     data_settings: Mapping[str, Any] = field(default_factory=dict)
+    own: tuple[Entry, ...] = ()
 
-    def cells(self) -> list[Cell]:
-        """Return one cell for each method and seed, seed by seed, so that every method has some results early."""
-        return [Cell(name, self.data, seed, self._settings(name)) for seed in self.seeds for name in self.methods]
+    def grid(self, load: Callable[[int], Splits]) -> Grid:
+        """Return all entries on the seeds; ``load`` returns the splits of a seed."""
+        entries = [Entry(name, self._settings(name), partial(self.build, name)) for name in self.methods]
+        settings = {"seeds_change": self.seeds_change, **self.data_settings}
+        return Grid(self.data, load, [*entries, *self.own], self.seeds, settings)
 
-    def build(self, cell: Cell) -> Any:
-        """Build the classifier of a cell."""
-        method = find_method(cell.method)
+    def build(self, name: str, seed: int) -> Any:
+        """Build the classifier of a method."""
+        method = find_method(name)
         return build_method(
             method.name,
             self.network,
@@ -70,7 +74,7 @@ class ComparisonPlan:
             max_epochs=None if method.kind == "any" else self.max_epochs,  # its networks are not those of the others
             max_seconds=self.max_seconds,
             select_on=self.select_on,
-            random_state=cell.seed,
+            random_state=seed,
             **self.options(method),
         )
 
@@ -81,8 +85,7 @@ class ComparisonPlan:
     def _settings(self, name: str) -> dict[str, Any]:
         method = find_method(name)
         settings: dict[str, Any] = {"budget": {"epochs": self.max_epochs, "seconds": self.max_seconds}}
-        settings |= {"select_on": self.select_on, **self.data_settings}
-        settings |= {"seeds_change": self.seeds_change, "options": self.options(method)}
+        settings |= {"select_on": self.select_on, "options": self.options(method)}
         if method.kind == "network":
             settings |= {"network": _name(self.network), "learner": dict(self.learner)}
         if method.needs_theta:
@@ -143,7 +146,7 @@ def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
     if list(names) != ["all"]:
         for name in names:
             find_method(name, "methods")
-        if not names or len(set(names)) != len(names):
+        if len(set(names)) != len(names):
             raise ParameterError("methods", "compare", allowed="'all', or names, each once", got=list(names))
         return tuple(names)
     flat = getattr(example.train.X, "ndim", 2) <= 2
@@ -157,6 +160,7 @@ def run_comparison(
     progress: Callable[[str], None] | None = None,
     *,
     n_jobs: int | None = None,
+    cluster: str | None = None,
     overwrite: bool = False,
 ) -> list[CellResult]:
     """Run the cells that are not in the folder yet; a method that fails is recorded, and the others go on.
@@ -165,29 +169,9 @@ def run_comparison(
     ----------
     plan : what is compared.
     load : function from a seed to its splits, with test rows.
-    folder, progress, n_jobs, overwrite : as for ``run_cells``.
+    folder, progress, n_jobs, cluster, overwrite : as for ``run_cells``.
     """
-    loaded: dict[int, Splits] = {}  # those of one seed, which all methods share
-
-    def run_cell(cell: Cell) -> Outcome:
-        splits = loaded.get(cell.seed)
-        if splits is None:
-            splits = load(cell.seed)
-            loaded.clear()
-            loaded[cell.seed] = splits
-        return run_method(plan.build(cell), splits)
-
-    return run_cells(plan.cells(), run_cell, folder, progress, n_jobs=n_jobs, overwrite=overwrite)
-
-
-def run_method(model: Any, splits: Splits) -> Outcome:
-    """Train a classifier on the training rows, let the validation rows choose, and measure on the test rows."""
-    if splits.test is None:
-        raise DatasetError("There are no test rows to compare on.")
-    started = time.perf_counter()
-    fit_on_splits(model, splits)
-    seconds = time.perf_counter() - started
-    return Outcome.describe(model, splits, counted=("validation", "test"), seconds=seconds)
+    return run_grids([plan.grid(load)], folder, progress, n_jobs=n_jobs, cluster=cluster, overwrite=overwrite)
 
 
 def _has_rounds(method: Method) -> bool:

@@ -113,6 +113,9 @@ class Outcome(pydantic.BaseModel, frozen=True):
     n_members : members that answer; None for a model that is no ensemble.
     boosting : what boosting did; None for another model.
     portfolio : members and held-out estimate of a ``WorstClassClassifier``; None for another model.
+    class_weights : weight of each class in every round of boosting; kept only where asked for.
+    regions : answers on a grid over the unit square, by class index, one text of digits for each row of points from
+        bottom to top; kept only where asked for.
     offsets : ``scores``, ``offsets`` by class, ``floors_met``, and class reports on the rows that chose the offsets,
         without (``before``) and with them (``after``); None without offsets.
     """
@@ -127,6 +130,8 @@ class Outcome(pydantic.BaseModel, frozen=True):
     n_members: int | None = None
     boosting: BoostingResult | None = None
     portfolio: PortfolioResult | None = None
+    class_weights: list[list[float]] | None = None
+    regions: list[str] | None = None
     offsets: dict[str, Any] | None = None
 
     @property

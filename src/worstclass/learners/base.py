@@ -79,11 +79,13 @@ class Epoch:
     predictions : the class index answered for each training row.
     ask : the class index of each row of some other inputs, as things stand now.
     snapshot : the member as it stands now; it may cost a copy.
+    loss : mean training loss of the epoch; None for a learner without one.
     """
 
     predictions: IntArray
     ask: Callable[[Any], IntArray]
     snapshot: Callable[[], Member]
+    loss: float | None = None
 
 
 #: called after every epoch

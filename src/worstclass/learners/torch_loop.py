@@ -165,17 +165,20 @@ class TorchTraining(Training):
             with reading as features:
                 for number in count(1):
                     module.train()
+                    total = torch.zeros((), device=runtime.device)
                     for batch, indices in self.inputs.batches(learner.batch_size, order):
                         at = indices.to(runtime.device)
                         logits = runtime.forward(augment(batch))
                         losses = _one_per_row(criterion(logits, y[at], features(), number), len(at))
                         optimizer.zero_grad(set_to_none=True)
-                        (losses * weight[at]).mean().backward()  # type: ignore[no-untyped-call]
+                        mean = (losses * weight[at]).mean()
+                        mean.backward()  # type: ignore[no-untyped-call]
+                        total += mean.detach() * len(at)
                         optimizer.step()
                         schedule.step()
                     if learner.optimizer_state == "carry":
                         self._optimizer_state = optimizer.state_dict()
-                    yield Epoch(runtime.predict(self.inputs), runtime.predict, self._snapshot)
+                    yield Epoch(runtime.predict(self.inputs), runtime.predict, self._snapshot, total.item() / len(y))
 
     def _augment(self, seed: int) -> Callable[[Tensor], Tensor]:
         """Return what changes a batch, with random numbers of its own: the order of the rows does not depend on it."""

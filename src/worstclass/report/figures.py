@@ -43,11 +43,11 @@ def class_weight_figure(history: Sequence[RoundRecord], classes: Sequence[Any]) 
 
 
 def save_figure(figure: Figure, file: Path) -> Path:
-    """Write a figure as PNG."""
+    """Write a figure, as PNG or as PDF by the ending of the file."""
     FigureCanvasAgg(figure)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # names in any script
-        figure.savefig(file, dpi=150)
+        figure.savefig(file, dpi=150, metadata={"CreationDate": None} if file.suffix == ".pdf" else None)
     return file
 
 

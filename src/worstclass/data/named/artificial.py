@@ -46,16 +46,22 @@ def artificial_balanced(seed: int = 0, *, n_train: int = 100, n_test: int = 100_
     return _splits(seed, SQUARE_CENTRES, HALF_DIAGONAL, _in_rotated_square, sizes)
 
 
-def artificial_imbalanced(seed: int = 0, *, n_min: int = 100, n_test_min: int = 10_000) -> Splits:
+def artificial_imbalanced(
+    seed: int = 0, *, n_min: int = 100, n_test_min: int = 10_000, n_test: int | None = None
+) -> Splits:
     """Draw the four discs; see ``artificial_balanced`` for ``seed``.
 
     Parameters
     ----------
     n_min, n_test_min : rows of the minority class 4; the others have ten times as many.
+    n_test : test rows of every class, instead of ``n_test_min``: measures the class errors alike, but the plain error
+        is then no longer that of the distribution.
     """
     check_count(n_min, "n_min", "artificial-imbalanced")
     check_count(n_test_min, "n_test_min", "artificial-imbalanced")
-    sizes = {"train": [10 * n_min] * 3 + [n_min], "test": [10 * n_test_min] * 3 + [n_test_min]}
+    check_count(n_test, "n_test", "artificial-imbalanced", words=(None,))
+    test = [10 * n_test_min] * 3 + [n_test_min] if n_test is None else [n_test] * 4
+    sizes = {"train": [10 * n_min] * 3 + [n_min], "test": test}
     return _splits(seed, DISC_CENTRES, 1.0, _in_unit_disc, sizes)
 
 

@@ -1,0 +1,143 @@
+"""``worstclass reproduce``: the paper's tables and figures."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from worstclass.cli import options as opt
+from worstclass.cli.console import OptionError, say
+
+if TYPE_CHECKING:
+    from worstclass.experiments.paper import Target
+    from worstclass.experiments.reproduction import Reproduction
+
+TargetName = Annotated[
+    str | None, typer.Argument(metavar="TARGET", help="Name of a table or figure, or all.", show_default=False)
+]
+Scale = Annotated[
+    Literal["paper", "cpu", "smoke"],
+    typer.Option(help="paper: its settings; cpu: what 2 cores finish overnight; smoke: seconds, to try it."),
+]
+Out = Annotated[Path, typer.Option(help="Folder for results, tables and figures; each scale has a folder in it.")]
+Root = Annotated[Path | None, typer.Option(help="Folder of the data sets (default: see worstclass datasets).")]
+Seeds = Annotated[int | None, typer.Option(help="Number of draws or splits, instead of that of the scale.", min=1)]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--methods", help="A row of your own: +path/to/file.py:factory (repeatable).", show_default=False),
+]
+ReportOnly = Annotated[bool, typer.Option("--report-only", help="Train nothing; write tables of what is finished.")]
+Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers train.")]
+
+
+def reproduce(
+    target: TargetName = None,
+    *,
+    scale: Scale = "cpu",
+    out: Out = Path("reproduction"),
+    root: Root = None,
+    seeds: Seeds = None,
+    methods: Methods = None,
+    jobs: opt.Jobs = None,
+    cluster: Cluster = None,
+    report_only: ReportOnly = False,
+    quiet: opt.Quiet = False,
+) -> int:
+    """Make the paper's tables and figures.
+
+    Without TARGET, list them with their cost and what is finished. The same command continues an interrupted run.
+
+    Exit code 0: done. 1: done, but a training failed. 2: bad input. 130: interrupted, results so far are kept.
+
+    Example: worstclass reproduce table1 --scale cpu --jobs 2
+    """
+    from worstclass.experiments.paper import TARGETS, find_target
+    from worstclass.experiments.reproduction import Reproduction
+
+    own = tuple(own_method(text) for text in methods or ())
+
+    def work_of(chosen: Target) -> Reproduction:
+        return Reproduction(chosen, scale, out / scale, root, seeds, () if chosen.is_figure else own)
+
+    if target is None:
+        say("\n".join(listing([work_of(one) for one in TARGETS.values()])))
+        return 0
+    chosen = list(TARGETS.values()) if target == "all" else [find_target(target)]
+    codes = []
+    for one in chosen:
+        work = work_of(one)
+        if not work.problems:
+            reasons = "\n".join(f"{title}: {why}" for title, why in work.absent.items())
+            if len(chosen) == 1:
+                raise OptionError(f"{one.name}: none of its data sets is here (--root).\n{reasons}")
+            say(f"{one.name} is left out: none of its data sets is here.")
+            continue
+        codes.append(_make(work, jobs, cluster, report_only=report_only, quiet=quiet))
+        if codes[-1] == 130:
+            break
+    return max(codes, default=0)
+
+
+def _make(work: Reproduction, jobs: int | None, cluster: str | None, *, report_only: bool, quiet: bool) -> int:
+    """Train what is missing of a target, and write its tables or figure."""
+    from worstclass.report.paper import differences, table_text, write_tables
+
+    work.folder.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    if not report_only:
+        try:
+            made = work.run(partial(say, quiet=quiet), n_jobs=jobs, cluster=cluster)
+        except KeyboardInterrupt:
+            say(f"The finished cells are kept in {work.cells_folder}; the same command continues from there.")
+            return 130
+        failed = sum(result.error is not None for result in made)
+    results, refused = work.results()
+    if work.target.is_figure:
+        from worstclass.report.paper_figures import write_figure
+
+        files = write_figure(work, results)
+        lines = [f"{work.target.name}: {work.target.title}", *differences(work)]
+        lines += [] if files else ["Nothing is drawn: the results that it needs are missing."]
+    else:
+        tables = work.tables(results)
+        files = write_tables(work, tables, refused)
+        lines = [table_text(work, tables)]
+    say("\n".join([*lines, *refused, *(f"written: {file}" for file in files)]))
+    return 1 if failed else 0
+
+
+def listing(works: list[Reproduction]) -> list[str]:
+    """Return one line a target: what it shows, how many cells are finished, and the time for the rest."""
+    from worstclass._text import duration, text_table
+    from worstclass.experiments.cells import seconds_left
+
+    rows = []
+    for work in works:
+        cells, (results, _) = work.cells(), work.results()
+        left = seconds_left(cells, results)
+        done = f"{len(results)} of {len(cells)}" if cells else "-"
+        rest = "-" if len(results) == len(cells) else "not measured" if left is None else duration(left)
+        absent = f" (without {', '.join(work.absent)})" if work.absent else ""
+        rows.append([work.target.name, work.target.alias, f"{work.target.title}{absent}", done, rest])
+    head = ["target", "or", "shows", "finished", "time left"]
+    note = "Time left: on one core, by the cells of the same kind that are finished."
+    return [*text_table(head, rows, left=(0, 1, 2)), "", note]
+
+
+def own_method(text: str) -> Any:
+    """Return the entry of a row of one's own, given as ``+path/to/file.py:factory``."""
+    from worstclass.cli.model import import_factory
+    from worstclass.experiments.grid import own_entry
+    from worstclass.experiments.plan import contents_hash
+
+    if not text.startswith("+"):
+        raise OptionError(f"--methods must be +path/to/file.py:factory. Got {text!r}.")
+    where, _, name = text[1:].rpartition(":")
+    factory = import_factory(text[1:], "--methods", "+path/to/file.py:factory or +package.module:factory")
+    settings = {"factory": f"{Path(where).name}:{name}"}
+    if Path(where).is_file():
+        settings["sha256"] = contents_hash(where)
+    return own_entry(name, factory, settings)
