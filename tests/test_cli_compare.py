@@ -19,6 +19,7 @@ from worstclass.cli.compare import fit_command
 from worstclass.cli.options import NetworkOptions, TrainingOptions, parse_budget
 from worstclass.data.registry import named_dataset
 from worstclass.exceptions import ParameterError
+from worstclass.experiments import grid as grid_module
 from worstclass.experiments import plan as plan_module
 from worstclass.experiments.cells import CellResult
 from worstclass.experiments.plan import ComparisonPlan
@@ -146,15 +147,15 @@ def test_a_folder_of_images_is_compared_and_known_by_its_files(here, capsys):
 
 def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatch):
     command = [*SQUARES, "--methods", "ce,logistic", "--out", "stopped"]
-    original, begun = plan_module.run_method, []
+    original, begun = grid_module.run_method, []
 
-    def interrupt_the_third(model, splits):
+    def interrupt_the_third(model, splits, **options):
         begun.append(model)
         if len(begun) == 3:
             raise KeyboardInterrupt
-        return original(model, splits)
+        return original(model, splits, **options)
 
-    monkeypatch.setattr(plan_module, "run_method", interrupt_the_third)
+    monkeypatch.setattr(grid_module, "run_method", interrupt_the_third)
     assert run(command) == 130
     told = capsys.readouterr()
     assert "2 results are kept in stopped/cells; the same command continues from there." in told.out
@@ -163,7 +164,7 @@ def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatc
     assert run(command) == 0
     resumed = capsys.readouterr().out
     assert resumed.count(": reused") == 2
-    monkeypatch.setattr(plan_module, "run_method", original)
+    monkeypatch.setattr(grid_module, "run_method", original)
     assert run([*command[:-1], "whole"]) == 0
     capsys.readouterr()
     rows = [
@@ -229,14 +230,14 @@ def test_shares_that_a_named_data_set_would_ignore_are_refused(here, capsys):
 
 
 def test_a_method_that_fails_is_told_and_exits_with_1(here, capsys, monkeypatch):
-    original = plan_module.run_method
+    original = grid_module.run_method
 
-    def no_naive(model, splits):
+    def no_naive(model, splits, **options):
         if "Naive" in repr(model):
             raise RuntimeError("out of luck")
-        return original(model, splits)
+        return original(model, splits, **options)
 
-    monkeypatch.setattr(plan_module, "run_method", no_naive)
+    monkeypatch.setattr(grid_module, "run_method", no_naive)
     assert run([*SQUARES, "--methods", "naive,logistic", "--out", "failed"]) == 1
     shown = capsys.readouterr().out
     assert "naive, seed 0: failed: RuntimeError: out of luck" in shown
@@ -246,10 +247,10 @@ def test_a_method_that_fails_is_told_and_exits_with_1(here, capsys, monkeypatch)
 
 
 def test_all_methods_where_every_one_fails_still_makes_a_table(here, capsys, monkeypatch):
-    def fails(model, splits):
+    def fails(model, splits, **options):
         raise RuntimeError("no power")
 
-    monkeypatch.setattr(plan_module, "run_method", fails)
+    monkeypatch.setattr(grid_module, "run_method", fails)
     assert run([*SQUARES, "--out", "none"]) == 1
     shown = table_of(capsys.readouterr().out)
     assert "0 of 2" in shown

@@ -323,7 +323,7 @@ def test_a_network_of_one_s_own_by_its_file(place, predict, tmp_path):
     assert predict("plain.csv", *own, model="owned")[0] == 0
     for wrong, told in (
         ("huge", "KeyError: 'huge'"),
-        ("number", "a function that builds a network"),
+        ("number", "must be a function"),
     ):
         code, shown = predict("plain.csv", "--network", f"{tmp_path / 'net.py'}:{wrong}", model="owned")
         assert code == 2

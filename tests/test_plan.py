@@ -26,13 +26,13 @@ from worstclass.exceptions import (
     UnknownNameError,
     UnknownOptionError,
 )
-from worstclass.experiments import plan as plan_module
+from worstclass.experiments import grid as grid_module
+from worstclass.experiments.grid import cells_of, run_method
 from worstclass.experiments.plan import (
     ComparisonPlan,
     check_plan,
     methods_for,
     run_comparison,
-    run_method,
     seeds_change,
 )
 from worstclass.experiments.ranking import Comparison
@@ -96,14 +96,14 @@ def test_floors_by_class_are_kept_as_text():
 
 def test_one_gamma_goes_to_all_methods_whose_rounds_follow_from_it():
     by_gamma = ("ours", "boosting", "deep-ensemble", "ours-trees", "ours+offsets")
-    cells = plan("focal", *by_gamma, gamma=0.25).cells()
+    cells = cells_of([plan("focal", *by_gamma, gamma=0.25).grid(squares)])
     gammas = {cell.method: cell.settings["options"]["gamma"] for cell in cells}
     assert gammas == {"focal": 1.0, **dict.fromkeys(by_gamma, 0.25)}
 
 
 def test_a_cell_is_built_with_its_seed_and_the_rules_of_all():
     rules = plan("ours", "ce", seeds=(8,), max_epochs=50, max_seconds=9.0, select_on="average", gamma=0.3)
-    ours, ce = (rules.build(cell) for cell in rules.cells())
+    ours, ce = (rules.build(name, 8) for name in ("ours", "ce"))
     for model in (ours, ce):
         assert (model.random_state, model.max_seconds, model.select_on) == (8, 9.0, "average")
         assert (model.learner.module, model.learner.lr) == ("mlp", 0.02)
@@ -125,14 +125,18 @@ def test_all_stands_for_every_method_that_suits_the_rows():
 
 def test_portfolios_run_without_floors_and_within_the_budget():
     rules = plan("auto", "auto-networks", "ours", max_epochs=50, max_seconds=90.0, theta=0.5)
-    auto, networks, ours = rules.cells()
+    auto, networks, ours = cells_of([rules.grid(squares)])
     assert "theta" not in auto.settings
     assert "theta" not in networks.settings  # the table ranks by the worst class
     assert ours.settings["theta"] == 0.5
     assert "network" not in auto.settings
     assert networks.settings["network"] == "mlp"
-    assert (rules.build(auto).theta, rules.build(auto).time_limit, rules.build(auto).random_state) == (None, 90.0, 0)
-    model = rules.build(networks)
+    assert (rules.build("auto", 0).theta, rules.build("auto", 0).time_limit, rules.build("auto", 0).random_state) == (
+        None,
+        90.0,
+        0,
+    )
+    model = rules.build("auto-networks", 0)
     assert (model.theta, model.time_limit, model.max_epochs) == (None, 90.0, 50)
 
 
@@ -302,7 +306,7 @@ METHODS = ("ours", "ce", "boosting", "logistic")
 @pytest.fixture
 def no_time(monkeypatch):
     """Fits that take no time by the clock, so that tables can be compared whole."""
-    monkeypatch.setattr(plan_module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr(grid_module, "time", SimpleNamespace(perf_counter=lambda: 0.0))
 
 
 def shown(results):
@@ -312,15 +316,15 @@ def shown(results):
 
 def test_an_interrupted_and_resumed_comparison_gives_the_same_table(tmp_path, monkeypatch, no_time):
     rules = plan(*METHODS, seeds=(0, 1))
-    begun, original = [], plan_module.run_method
+    begun, original = [], grid_module.run_method
 
-    def interrupt_the_third(model, splits):
+    def interrupt_the_third(model, splits, **options):
         begun.append(model)
         if len(begun) == 3:
             raise KeyboardInterrupt
-        return original(model, splits)
+        return original(model, splits, **options)
 
-    monkeypatch.setattr(plan_module, "run_method", interrupt_the_third)
+    monkeypatch.setattr(grid_module, "run_method", interrupt_the_third)
     with pytest.raises(KeyboardInterrupt):
         run_comparison(rules, squares, tmp_path / "resumed")
     assert len(begun) == 3
@@ -328,7 +332,7 @@ def test_an_interrupted_and_resumed_comparison_gives_the_same_table(tmp_path, mo
     lines = []
     resumed = run_comparison(rules, squares, tmp_path / "resumed", lines.append)
     assert kinds(lines) == ["reused"] * 2 + ["started", "finished"] * 6
-    monkeypatch.setattr(plan_module, "run_method", original)
+    monkeypatch.setattr(grid_module, "run_method", original)
     whole = run_comparison(rules, squares, tmp_path / "whole")
     assert [result.model_dump() for result in resumed] == [result.model_dump() for result in whole]
     assert shown(resumed) == shown(whole)
@@ -364,9 +368,9 @@ def test_a_method_that_fails_is_reported_and_the_others_go_on(tmp_path):
     build = ComparisonPlan.build
 
     class Broken(ComparisonPlan):
-        def build(self, cell):
-            model = build(self, cell)
-            return model.set_params(learner__module=nothing) if cell.method != "logistic" else model
+        def build(self, name, seed):
+            model = build(self, name, seed)
+            return model.set_params(learner__module=nothing) if name != "logistic" else model
 
     broken = Broken(**{name: getattr(rules, name) for name in rules.__dataclass_fields__})
     events = []

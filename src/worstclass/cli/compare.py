@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from worstclass.experiments.plan import ComparisonPlan
 
 Out = Annotated[Path | None, typer.Option(help="Folder for the results (default: comparison-DATA).")]
-Methods = Annotated[str, typer.Option(help="Names with commas between them, or all (see: worstclass methods).")]
+Methods = Annotated[
+    str,
+    typer.Option(
+        help="Names with commas between them, or all (see: worstclass methods); +file.py:factory adds your own."
+    ),
+]
 Seeds = Annotated[int, typer.Option(help="Number of seeds: draws or splits of the data.", min=1)]
 Gamma = Annotated[float | None, typer.Option(help="Edge above 1/2 of every round, for the boosting methods.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run again what the folder has.")]
@@ -36,6 +41,7 @@ def compare(
     select_on: opt.SelectOn = "worst",
     network: opt.NetworkOptions,
     jobs: opt.Jobs = None,
+    cluster: opt.Cluster = None,
     overwrite: Overwrite = False,
     quiet: opt.Quiet = False,
 ) -> int:
@@ -49,7 +55,7 @@ def compare(
     Example: worstclass compare train.csv --target diagnosis --theta 0.8 --methods ce,ours,forest
     """
     from worstclass.cli.data import VAL_SHARE, Data
-    from worstclass.cli.model import network_options
+    from worstclass.cli.model import network_options, own_methods
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
     from worstclass.methods import DEFAULT_EPOCHS, find_method, list_methods
@@ -57,8 +63,8 @@ def compare(
 
     opened = Data.open(data, val_share=VAL_SHARE)
     example, paper = opened.splits(seed=0), opened.settings
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    chosen = rules.methods_for(names, example)
+    own, names = own_methods(methods)
+    chosen = rules.methods_for(names, example) if names or not own else ()
     learner = network_options(opened, example.train.X, network)
     needs_theta = any(find_method(name).needs_theta for name in chosen)
     if theta and not needs_theta:
@@ -75,6 +81,7 @@ def compare(
         select_on=select_on,
         seeds_change=rules.seeds_change(opened.source),
         data_settings={"max_test_rows": data.max_test_rows} if opened.is_named else _file_settings(opened),
+        own=own,
     )
     rules.check_plan(plan, example)
     left_out = [method.name for method in list_methods() if not method.is_installed]
@@ -85,7 +92,8 @@ def compare(
     cells = folder / "cells"
     try:
         show = partial(say, quiet=quiet)
-        results = rules.run_comparison(plan, opened.splits, cells, show, n_jobs=jobs, overwrite=overwrite)
+        run = partial(rules.run_comparison, plan, opened.splits, cells, show)
+        results = run(n_jobs=jobs, cluster=cluster, overwrite=overwrite)
     except KeyboardInterrupt:
         n_kept = len(list(cells.glob("*.json")))
         say(f"{n_kept} results are kept in {cells}; the same command continues from there.")
@@ -94,7 +102,7 @@ def compare(
     files = write_comparison(comparison, folder)
     say(comparison_text(comparison))
     say("\n".join(f"written: {file}" for file in files))
-    if comparison.best is not None:
+    if comparison.best in chosen:
         say(f"To fit and save the winner: {fit_command(plan, comparison.best, data, network, theta)}")
     return 1 if comparison.failures else 0
 

@@ -78,9 +78,13 @@ def in_options(message: str) -> str:
     for phrase, better in _PHRASES.items():
         message = message.replace(phrase, better)
     message = _OWNER.sub(lambda found: f"worstclass {COMMANDS[found[1]]} ", message)
-    message = _PARAMETER.sub(
-        lambda found: f"Option {f'--set {found[2]}=...' if found[1] else option_of(found[2])} must be ", message
-    ).replace("Option DATA", "DATA").replace("Option TARGET", "TARGET")
+    message = (
+        _PARAMETER.sub(
+            lambda found: f"Option {f'--set {found[2]}=...' if found[1] else option_of(found[2])} must be ", message
+        )
+        .replace("Option DATA", "DATA")
+        .replace("Option TARGET", "TARGET")
+    )
     return _AS_CODE.sub(lambda found: f"{option_of(found[1])} {found[2] or ''}".rstrip(), message)
 
 

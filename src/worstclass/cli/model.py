@@ -8,7 +8,7 @@ import runpy
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from worstclass.cli.console import OptionError, refuse_given
 from worstclass.cli.data import Data, Rows
@@ -17,6 +17,9 @@ from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.run import Provenance
 from worstclass.methods import Method, build_method, find_method
 from worstclass.storage import load_model, results_folder, save_model
+
+if TYPE_CHECKING:
+    from worstclass.experiments.grid import Entry
 
 #: parts of a data set that a certificate may rest on, the best first
 HELD_OUT = ("cal", "test", "all")
@@ -111,6 +114,21 @@ def import_factory(text: str, option: str, allowed: str) -> Any:
     finally:
         sys.path.pop(0)
     raise ParameterError(option, "the command", allowed=allowed, got=text, hint=hint)
+
+
+def own_methods(text: str) -> tuple[tuple[Entry, ...], list[str]]:
+    """Divide names with commas between them into entries of the user, ``+path/to/file.py:factory``, and other names."""
+    from worstclass.experiments.grid import own_entry
+    from worstclass.experiments.plan import contents_hash
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    own = []
+    for given in (name[1:] for name in names if name.startswith("+")):
+        where, _, name = given.rpartition(":")
+        factory = import_factory(given, "--methods", "+path/to/file.py:factory or +package.module:factory")
+        hashed = {"sha256": contents_hash(where)} if Path(where).is_file() else {}
+        own.append(own_entry(name, factory, {"factory": f"{Path(where).name}:{name}", **hashed}))
+    return tuple(own), [name for name in names if not name.startswith("+")]
 
 
 def open_model(folder: Path, network: str | None) -> Any:

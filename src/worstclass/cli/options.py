@@ -41,6 +41,7 @@ AllowEqualRows = Annotated[
 SelectOn = Annotated[Literal["worst", "average"], typer.Option(help="The validation error that chooses.")]
 Budget = Annotated[str | None, typer.Option(help="Budget of each training: epochs=N, seconds=S or both.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of trainings that run in parallel.")]
+Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers train.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,12 +25,8 @@ Scale = Annotated[
 Out = Annotated[Path, typer.Option(help="Folder for results, tables and figures; each scale has a folder in it.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the data sets (default: see worstclass datasets).")]
 Seeds = Annotated[int | None, typer.Option(help="Number of draws or splits, instead of that of the scale.", min=1)]
-Methods = Annotated[
-    list[str] | None,
-    typer.Option("--methods", help="A row of your own: +path/to/file.py:factory (repeatable).", show_default=False),
-]
+Methods = Annotated[str | None, typer.Option(help="Rows of your own: +path/to/file.py:factory, with commas between.")]
 ReportOnly = Annotated[bool, typer.Option("--report-only", help="Train nothing; write tables of what is finished.")]
-Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers train.")]
 
 
 def reproduce(
@@ -42,7 +38,7 @@ def reproduce(
     seeds: Seeds = None,
     methods: Methods = None,
     jobs: opt.Jobs = None,
-    cluster: Cluster = None,
+    cluster: opt.Cluster = None,
     report_only: ReportOnly = False,
     quiet: opt.Quiet = False,
 ) -> int:
@@ -54,10 +50,13 @@ def reproduce(
 
     Example: worstclass reproduce table1 --scale cpu --jobs 2
     """
+    from worstclass.cli.model import own_methods
     from worstclass.experiments.paper import TARGETS, find_target
     from worstclass.experiments.reproduction import Reproduction
 
-    own = tuple(own_method(text) for text in methods or ())
+    own, others = own_methods(methods or "")
+    if others:
+        raise OptionError(f"--methods must be +path/to/file.py:factory. Got {', '.join(others)}.")
 
     def work_of(chosen: Target) -> Reproduction:
         return Reproduction(chosen, scale, out / scale, root, seeds, () if chosen.is_figure else own)
@@ -125,19 +124,3 @@ def listing(works: list[Reproduction]) -> list[str]:
     head = ["target", "or", "shows", "finished", "time left"]
     note = "Time left: on one core, by the cells of the same kind that are finished."
     return [*text_table(head, rows, left=(0, 1, 2)), "", note]
-
-
-def own_method(text: str) -> Any:
-    """Return the entry of a row of one's own, given as ``+path/to/file.py:factory``."""
-    from worstclass.cli.model import import_factory
-    from worstclass.experiments.grid import own_entry
-    from worstclass.experiments.plan import contents_hash
-
-    if not text.startswith("+"):
-        raise OptionError(f"--methods must be +path/to/file.py:factory. Got {text!r}.")
-    where, _, name = text[1:].rpartition(":")
-    factory = import_factory(text[1:], "--methods", "+path/to/file.py:factory or +package.module:factory")
-    settings = {"factory": f"{Path(where).name}:{name}"}
-    if Path(where).is_file():
-        settings["sha256"] = contents_hash(where)
-    return own_entry(name, factory, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -107,13 +108,13 @@ class EpochChoice:
         return tuple(SELECTION[name](counts) for name in sorted(SELECTION, key=lambda name: name != self.select_on))
 
     def _record(self, done: Epoch) -> EpochRecord:
-        validation: tuple[tuple[int, ...], ...] = ()
+        validation: tuple[Any, Any] = None, None
         if self.validation is not None:
             inputs, labels = self.validation
             validation = self._counts(done.ask(inputs), labels)
-        counts = self._counts(done.predictions, self.labels)
-        number = len(self.records) + 1
-        return EpochRecord(self.member, number, self._time.seconds, *counts, *validation, loss=done.loss)
+        correct, totals = self._counts(done.predictions, self.labels)
+        number, seconds = len(self.records) + 1, self._time.seconds
+        return EpochRecord(self.member, number, seconds, correct, totals, *validation, loss=done.loss)
 
     @staticmethod
     def _counts(predictions: IntArray, labels: Labels) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -15,8 +15,9 @@ import time
 import traceback
 import urllib.parse
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -166,8 +167,8 @@ def run_cells(
     n_jobs : cells that run side by side, through joblib; None is 1, or what ``joblib.parallel_config`` says, -1 one
         for each core. joblib divides the cores between its worker processes. The results do not depend on it, but for
         rounding: torch may add in another order with another number of threads.
-    cluster : address of a Dask scheduler, whose workers then run the cells, instead of ``n_jobs`` processes here. A cell
-        whose worker dies is run by another one.
+    cluster : address of a Dask scheduler, whose workers then run the cells instead of ``n_jobs`` processes here. The
+        cell of a worker that dies is run by another one.
     by_data : whether the cells of each data set have a folder of their own inside ``folder``.
     overwrite : first remove the files of these cells, whatever their settings. Leave it out to resume such a run.
 
@@ -176,26 +177,16 @@ def run_cells(
     ParameterError
         Before anything runs, if the folder has a file of one of the cells with other settings.
     """
-    files = [cell_file(cell, folder, by_data=by_data) for cell in cells]
-    if len(set(files)) < len(files):
+    files = {cell_file(cell, folder, by_data=by_data): cell for cell in cells}
+    if len(files) < len(cells):
         allowed = "of distinct methods and seeds, on one data set"
-        raise ParameterError("cells", "run_cells", allowed=allowed, got=sorted(file.name for file in files))
-    for file in files:
-        file.parent.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
-        if overwrite:
-            file.unlink(missing_ok=True)
-    results = {file: result for file, cell in zip(files, cells, strict=True) if (result := find_result(cell, file))}
-
-    def tell(file: Path, text: str) -> None:
-        if progress is not None:
-            number = files.index(file)
-            cell = cells[number]
-            where = f"{cell.data}, " if by_data else ""
-            progress(f"[{number + 1} of {len(cells)}] {where}{cell.method}, seed {cell.seed}: {text}")
-
+        raise ParameterError("cells", "run_cells", allowed=allowed, got=sorted(cell.file_name for cell in cells))
+    _make_room(files, overwrite=overwrite)
+    results = {file: result for file, cell in files.items() if (result := find_result(cell, file))}
+    tell = partial(_tell, progress, list(files.items()), by_data)
     for file in results:
         tell(file, "reused")
-    missing = [(file, cell) for file, cell in zip(files, cells, strict=True) if file not in results]
+    missing = [(file, cell) for file, cell in files.items() if file not in results]
     provenance = Provenance.collect()
     with workers(n_jobs, cluster) as n_workers:
 
@@ -205,16 +196,32 @@ def run_cells(
                     tell(file, "started")
                 yield joblib.delayed(_run)(cell, run_cell, provenance)
 
-        parallel = joblib.Parallel(
-            n_jobs=n_workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1
-        )
+        parallel = joblib.Parallel(n_workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
         for result in parallel(tasks()):
             file = cell_file(result.cell, folder, by_data=by_data)
             result.write(file.parent)
             results[file] = result
             left = seconds_left(cells, list(results.values()), n_workers)
-            tell(file, f"{result}{f'; about {duration(left)} left' if left else ''}")
+            tell(file, f"{result}; about {duration(left)} left" if left and not result.error else str(result))
     return [results[file] for file in files]
+
+
+def _make_room(files: Iterable[Path], *, overwrite: bool) -> None:
+    """Make the folders of files, before hours of training, not after; remove the files if they are overwritten."""
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if overwrite:
+            file.unlink(missing_ok=True)
+
+
+def _tell(
+    progress: Callable[[str], None] | None, files: Sequence[tuple[Path, Cell]], by_data: bool, file: Path, text: str
+) -> None:
+    """Pass a line on one of the cells on."""
+    if progress is not None:
+        number, cell = next((n, cell) for n, (one, cell) in enumerate(files, start=1) if one == file)
+        where = f"{cell.data}, " if by_data else ""
+        progress(f"[{number} of {len(files)}] {where}{cell.method}, seed {cell.seed}: {text}")
 
 
 def cell_file(cell: Cell, folder: Path, *, by_data: bool = False) -> Path:
@@ -235,7 +242,7 @@ def workers(n_jobs: int | None, cluster: str | None) -> Iterator[int]:
         allowed = "used where dask.distributed is installed"
         raise ParameterError("cluster", owner, allowed=allowed, got=cluster, hint=hint) from None
     try:
-        client = Client(cluster, timeout=CONNECT_SECONDS)
+        client = Client(cluster, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call,unused-ignore]
     except (OSError, ValueError) as error:
         hint = f"{error} Start one with `dask scheduler`, and workers with `dask worker {cluster}`."
         allowed = "the address of a Dask scheduler that runs, as tcp://host:8786"

@@ -1,4 +1,4 @@
-"""A grid: entries (methods with all their settings) on the seeds of a data set. A comparison is one, a paper's table several.
+"""A grid: methods with all their settings, on the seeds of a data set. A comparison is one, a paper's table several.
 
 Entries are built by ``build_method`` from settings that JSON can hold, or by a function of the user.
 """
@@ -46,7 +46,7 @@ class Grid:
     seeds : each is a draw or split of the data and a random start of every entry.
     settings : what fixes the data.
     counted : parts of the data on which errors are counted, if the model did not count them itself.
-    observe : function from a fitted model and its splits to further attributes of ``Outcome``; called on the first seed.
+    observe : function from a fitted model and its splits to further attributes of ``Outcome``; for the first seed only.
     """
 
     data: str

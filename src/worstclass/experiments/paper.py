@@ -1,7 +1,7 @@
 """The paper's experiments as declarations: data, methods, settings, scales, and the figures that the paper prints.
 
-A ``Problem`` is a data set with the paper's settings and what each smaller scale changes in them. A ``Row`` is a line of
-a table: one entry of a grid, or several of which the validation rows choose one (theta and gamma candidates). A
+A ``Problem`` is a data set with the paper's settings and what each smaller scale changes in them. A ``Row`` is a line
+of a table: one entry of a grid, or several of which the validation rows choose one (theta and gamma candidates). A
 ``Target`` is a table or figure: its problems and rows. To add a problem, a row or a target, declare it here.
 """
 
@@ -112,7 +112,7 @@ def _told(value: Any, other: Any) -> str:
 
 
 def _artificial(name: str, title: str, data: str, theta: float, thetas: tuple[float, ...], **more: Any) -> Problem:
-    """Declare a problem of the artificial data. The smaller scales change the number of draws and of test rows alone."""
+    """Declare a problem of the artificial data; on a CPU only the numbers of draws and of test rows are others."""
     options, imbalanced = more.pop("options", {}), data == "artificial-imbalanced"
     full = {"n_test_min": 10_000} if imbalanced else {"n_test": 100_000}
     shares = {"shares": (10 / 31, 10 / 31, 10 / 31, 1 / 31)} if imbalanced else {}
@@ -175,7 +175,7 @@ def _images(name: str, title: str, data: str | None = None, **more: Any) -> Prob
     smoke = {
         **cpu,
         "seeds": 1,
-        "train_rows": 200,
+        "train_rows": 500,
         "val_rows": 100,
         "learner": {"batch_size": 64, "module_options": {"width": 2}},
         "epochs": 2,
@@ -205,7 +205,12 @@ PROBLEMS = {
         _artificial("squares", "Squares", "artificial-balanced", 0.75, _SQUARE_THETAS),
         *(
             _artificial(
-                f"discs-{n_min}", f"n_min = {n_min}", "artificial-imbalanced", 0.5, _DISC_THETAS, options={"n_min": n_min}
+                f"discs-{n_min}",
+                f"n_min = {n_min}",
+                "artificial-imbalanced",
+                0.5,
+                _DISC_THETAS,
+                options={"n_min": n_min},
             )
             for n_min in (10, 50, 100)
         ),
@@ -286,7 +291,7 @@ def half_dnn(problem: Problem) -> list[Entry]:
     """One network until every class meets theta, for each candidate of theta."""
     patience = {"patience": problem.round_patience}
     limit = problem.round_epochs if problem.boosting_epochs is None else problem.epochs
-    common = {"options": patience, "max_epochs": limit, "select_on": "worst"}
+    common: dict[str, Any] = {"options": patience, "max_epochs": limit, "select_on": "worst"}
     return [
         method_entry(problem, f"0.5-dnn-theta{theta:g}", "0.5-dnn", theta=theta, **common)
         for theta in candidates(problem)
@@ -465,8 +470,16 @@ TARGETS = {
             (*_TABLE4, _HALF, *_REAL, _BY_WORST),
         ),
         Target("gamma", "gamma-sensitivity", "ours by gamma", "gamma", ("cifar10", "squares", "discs-100")),
-        Target("theta-balanced", "sensitivity-balanced", "ours by theta, balanced data", "theta", (*_BALANCED, "squares")),
-        Target("theta-imbalanced", "sensitivity-imbalanced", "ours by theta, imbalanced data", "theta", (*_IMBALANCED, "discs-100")),
+        Target(
+            "theta-balanced", "sensitivity-balanced", "ours by theta, balanced data", "theta", (*_BALANCED, "squares")
+        ),
+        Target(
+            "theta-imbalanced",
+            "sensitivity-imbalanced",
+            "ours by theta, imbalanced data",
+            "theta",
+            (*_IMBALANCED, "discs-100"),
+        ),
         Target(
             "fig-overview",
             "overview",

@@ -146,7 +146,7 @@ def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
     if list(names) != ["all"]:
         for name in names:
             find_method(name, "methods")
-        if len(set(names)) != len(names):
+        if not names or len(set(names)) != len(names):
             raise ParameterError("methods", "compare", allowed="'all', or names, each once", got=list(names))
         return tuple(names)
     flat = getattr(example.train.X, "ndim", 2) <= 2

@@ -1,4 +1,4 @@
-"""The figures that the paper prints, in percent: table -> row -> problem -> values in the order of the table's columns."""
+"""The figures that the paper prints, in percent: table -> row -> problem -> values in the order of the columns."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from worstclass._typing import FloatArray
 from worstclass.data.facts import find
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
@@ -96,12 +97,12 @@ class Reproduction:
             try:
                 result = find_result(cell, file)
             except ParameterError as error:
-                refused.append(f"{file} is of other settings and is left out: {error}")
+                refused.append(f"{file} is left out: it is of other settings. {error}")
                 continue
             if result is not None:
                 found.append(result)
             elif file.exists():
-                refused.append(f"{file} is damaged, or its training failed; it is left out.")
+                refused.append(f"{file} is left out: {_failure(file)}.")
         return found, refused
 
     def tables(self, results: Sequence[CellResult]) -> list[Table]:
@@ -133,6 +134,14 @@ class Reproduction:
         )
 
 
+def _failure(file: Path) -> str:
+    """Say why the file of a cell has no result."""
+    try:
+        return f"the training failed with {CellResult.read(file).error}"
+    except (OSError, ValueError):
+        return "it is damaged"
+
+
 def observe(model: Any, splits: Splits) -> dict[str, Any]:
     """Return what figures need of a model of points in the unit square: class weights, and answers on a grid."""
     ticks = (np.arange(SIDE) + 0.5) / SIDE
@@ -150,7 +159,7 @@ def observe(model: Any, splits: Splits) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Value:
-    """A figure of a table in percent: the paper's, the values here by seed, and, of several entries, how often each was chosen."""
+    """A figure of a table in percent: the paper's, and the values here by seed."""
 
     paper: float | None
     by_seed: Mapping[int, float]
@@ -236,9 +245,10 @@ def results_by_entry(results: Iterable[CellResult]) -> Done:
 
 
 def chosen_results(problem: Problem, row: Row, done: Done) -> dict[int, CellResult]:
-    """Return one result of a row for each seed that all its entries have: of several, the one with the least validation error.
+    """Return one result of a row for each seed that all its entries have.
 
-    By the worst class, then by all rows; the later entry (the larger theta) of equals.
+    Of several entries, that with the least validation error of the worst class, then of all rows; the later one of
+    equals, which has the larger theta.
     """
     entries = [done.get((problem.name, entry.name), {}) for entry in row.entries(problem)]
     seeds = sorted(set.intersection(*(set(results) for results in entries)))
@@ -256,8 +266,12 @@ def average_error(problem: Problem, result: CellResult) -> float:
     assert result.test is not None
     if problem.shares is None:
         return 100 * float(result.test["plain_error"])
-    errors = [row["error"] for row in result.test["classes"]]
-    return 100 * sum(share * error for share, error in zip(problem.shares, errors, strict=True))
+    return 100 * float(np.dot(problem.shares, class_errors(result.test)))
+
+
+def class_errors(report: Mapping[str, Any]) -> FloatArray:
+    """Return the errors of a report in the order of the classes, which are numbers; the report has the worst first."""
+    return np.array([row["error"] for row in sorted(report["classes"], key=lambda row: int(row["name"]))])
 
 
 def worst_error(result: CellResult) -> float:
@@ -307,9 +321,11 @@ def _training_table(work: Reproduction, done: Done) -> list[Table]:
     for row in work.rows():
         results = chosen_results(problem, row, done)
         printed = _printed(work.target.name, row.label, problem.name, n_classes + 2)
-        trained = {seed: result.training["classes"] for seed, result in results.items() if result.training is not None}
+        trained = {
+            seed: class_errors(result.training) for seed, result in results.items() if result.training is not None
+        }
         values = [
-            Value(printed[k], {seed: 100 * classes[k]["error"] for seed, classes in trained.items()})
+            Value(printed[k], {seed: 100 * float(errors[k]) for seed, errors in trained.items()})
             for k in range(n_classes)
         ]
         values += _errors(problem, results, printed[-2:])
@@ -368,7 +384,7 @@ def _details(
 ) -> list[Detail]:
     if not results:
         return []
-    by_class = np.mean([[c["error"] for c in result.test["classes"]] for result in results.values() if result.test], 0)
+    by_class = np.mean([class_errors(result.test) for result in results.values() if result.test], axis=0)
     names = [result.method for result in results.values()]
     difference: list[float] = []
     reference = next((one for one in work.rows() if one.label == REFERENCE), None)

@@ -47,7 +47,9 @@ def save_figure(figure: Figure, file: Path) -> Path:
     FigureCanvasAgg(figure)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # names in any script
-        figure.savefig(file, dpi=150, metadata={"CreationDate": None} if file.suffix == ".pdf" else None)
+        figure.savefig(
+            file, dpi=150, bbox_inches="tight", metadata={"CreationDate": None} if file.suffix == ".pdf" else None
+        )
     return file
 
 

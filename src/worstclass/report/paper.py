@@ -71,8 +71,8 @@ def table_markdown(work: Reproduction, tables: Sequence[Table], refused: Sequenc
         lines += [
             "## Rows in detail",
             "",
-            "Largest mean: the largest of the class errors after each was averaged over the seeds, which the paper may have "
-            "printed as the worst-class error. Difference: worst-class error minus that of Ours on the same seeds.",
+            "Largest mean: the largest of the class errors after each was averaged over the seeds, which the paper may "
+            "have printed as the worst-class error. Difference: worst-class error minus that of Ours, same seeds.",
             "",
             *_markdown(
                 ["data", "row", "seeds", "largest mean", "difference to Ours", "epochs", "members", "time", "chosen"],
@@ -91,8 +91,8 @@ def differences(work: Reproduction) -> list[str]:
         changed = work.reductions(problem)
         alike.setdefault(tuple(changed), []).append(problem.name)
     lines = []
-    for changed, names in alike.items():
-        text = "; ".join(changed) or "the settings of the paper"
+    for changes, names in alike.items():
+        text = "; ".join(changes) or "the settings of the paper"
         lines.append(f"Scale {work.scale}, {', '.join(names)}: {text}.")
     lines += [f"{title} is not here: {why}" for title, why in work.absent.items()]
     return lines
@@ -174,12 +174,12 @@ def _latex(table: Table) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Write text that LaTeX shows as it is.
+    r"""Write text that LaTeX shows as it is.
 
     Examples
     --------
     >>> print(_escaped("my_model: 50% & more"))
-    my\\_model: 50\\% \\& more
+    my\_model: 50\% \& more
     """
     for character in "\\&%$#_{}":
         text = text.replace(character, r"\textbackslash " if character == "\\" else f"\\{character}")

@@ -1,4 +1,4 @@
-"""The paper's figures, drawn from the results of cells: decision regions, class weights, radar charts, errors against theta."""
+"""The paper's figures, drawn from the results of cells: regions, class weights, radar charts, errors by theta."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ from matplotlib.figure import Figure
 from worstclass._typing import IntArray
 from worstclass.data.registry import named_dataset
 from worstclass.experiments.cells import CellResult
-from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, minimax
+from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, least_worst_error
 from worstclass.experiments.paper import Problem, ours_at
 from worstclass.experiments.reproduction import (
     SIDE,
     Reproduction,
     average_error,
     chosen_results,
+    class_errors,
     results_by_entry,
     worst_error,
 )
 from worstclass.report.figures import COLOURS, as_text, save_figure
 
+#: points per side for regions that are computed here
+FINE = 500
 #: class that lies in the middle of the squares
 MIDDLE = 1
 #: classes above which a radar chart shows numbers of classes, sorted, in place of names
@@ -60,7 +63,7 @@ def _overview(work: Reproduction, results: Sequence[CellResult]) -> Figure | Non
     figure = Figure(figsize=(13, 3.7), layout="constrained")
     axes = figure.subplots(1, 4)
     _sample(axes[0], work, problem, "(a) training sample")
-    average = least_average_answers(regions, _points(), MIDDLE).reshape(SIDE, SIDE)
+    average = least_average_answers(regions, _points(FINE), MIDDLE).reshape(FINE, FINE)
     sacrificed = _share_lost(regions, MIDDLE)
     _fill(axes[1], average, f"(b) least average error\nclass {MIDDLE + 1} is wrong on {sacrificed:.0%}")
     for axis, result, title in (
@@ -76,12 +79,11 @@ def _ideal(work: Reproduction, results: Sequence[CellResult]) -> Figure:
     """The imbalanced sample beside the regions of a classifier with the least possible worst-class error."""
     (problem,) = work.problems
     regions = Regions.of(problem.data)
-    best = minimax(regions)
     figure = Figure(figsize=(7.5, 4), layout="constrained")
     axes = figure.subplots(1, 2)
     _sample(axes[0], work, problem, "(a) training sample")
-    answers = ideal_answers(regions, best, _points()).reshape(SIDE, SIDE)
-    _fill(axes[1], answers, f"(b) ideal boundary\nevery class error is {best.worst_error:.1%}")
+    answers = ideal_answers(regions, _points(FINE)).reshape(FINE, FINE)
+    _fill(axes[1], answers, f"(b) ideal boundary\nworst class: {least_worst_error(regions):.1%}")
     return figure
 
 
@@ -130,8 +132,8 @@ def _frame(axis: Axes, title: str) -> None:
     axis.set_title(title, fontsize=9)
 
 
-def _points() -> Any:
-    ticks = (np.arange(SIDE) + 0.5) / SIDE
+def _points(side: int) -> Any:
+    ticks = (np.arange(side) + 0.5) / side
     return np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
 
 
@@ -203,23 +205,25 @@ def _radar_axis(axis: Any, problem: Problem, by_row: Mapping[str, Any]) -> None:
     facts = named_dataset(problem.data)
     n_classes = len(next(iter(by_row.values())))
     names = [as_text(name.split(",")[0][:14]) for name in facts.class_names] or [str(k) for k in range(n_classes)]
-    order = np.arange(n_classes)
     angles = 2 * np.pi * np.arange(n_classes + 1) / n_classes
     for number, (label, accuracies) in enumerate(by_row.items()):
-        values = 100 * accuracies[order]
+        values = 100 * accuracies
         axis.plot(angles, [*values, values[0]], color=COLOURS[(4, 0)[number]], linewidth=1.5, label=label)
         axis.fill(angles, [*values, values[0]], color=COLOURS[(4, 0)[number]], alpha=0.12)
     small = 9 if n_classes <= 12 else 7 if n_classes <= MOST_NAMES else 5
     every = 1 if n_classes <= 2 * MOST_NAMES + 10 else math.ceil(n_classes / 40)
-    axis.set_xticks(angles[:-1][::every], [names[k] for k in order][::every], fontsize=small)
+    axis.set_xticks(angles[:-1][::every], names[::every], fontsize=small)
+    axis.set_theta_zero_location("N")
+    axis.set_theta_direction(-1)
+    axis.tick_params(axis="x", pad=6)
     axis.set_ylim(0, 100)
     axis.set_yticks([25, 50, 75, 100], ["25", "50", "75", "100%"], fontsize=6)
     axis.set_title(problem.title, pad=18)
-    axis.legend(loc="upper left", bbox_to_anchor=(-0.12, 1.12), frameon=False, fontsize=9)
+    axis.legend(loc="upper left", bbox_to_anchor=(-0.2, 1.15), frameon=False, fontsize=9)
 
 
 def _accuracies(results: Sequence[CellResult]) -> Any:
-    return 1 - np.mean([[row["error"] for row in result.test["classes"]] for result in results if result.test], axis=0)
+    return 1 - np.mean([class_errors(result.test) for result in results if result.test], axis=0)
 
 
 def _theta(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:

@@ -1,0 +1,437 @@
+"""The paper's targets: declarations, cells, tables, figures, rows of one's own, and files that do not belong."""
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from official_files import (
+    MNIST_PREFIXES,
+    write_cifar10,
+    write_cifar100,
+    write_idx_set,
+    write_medmnist,
+    write_tiny_imagenet,
+)
+
+from worstclass.cli.app import run
+from worstclass.data.registry import named_dataset
+from worstclass.exceptions import UnknownNameError
+from worstclass.experiments.cells import Cell, CellResult
+from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, least_worst_error
+from worstclass.experiments.paper import (
+    PROBLEMS,
+    SCALES,
+    TARGETS,
+    Row,
+    boosting,
+    candidates,
+    find_target,
+    ours,
+    single,
+)
+from worstclass.experiments.printed import PRINTED
+from worstclass.experiments.reproduction import (
+    Reproduction,
+    Value,
+    average_error,
+    chosen_results,
+    results_by_entry,
+)
+from worstclass.experiments.run import Outcome, Provenance
+from worstclass.metrics import class_report
+from worstclass.report.paper import table_csv, table_latex, table_markdown, value_text
+
+PROVENANCE = Provenance.collect()
+
+
+# declarations
+
+
+def test_every_target_of_the_paper_is_there():
+    names = "table1 table2 table3 table4 gamma theta-balanced theta-imbalanced fig-overview fig-imbalanced"
+    assert list(TARGETS) == [*names.split(), "fig-boundaries", "fig-weights", "fig-radar", "fig-theta"]
+    assert find_target("artificial-balanced") is TARGETS["table1"]
+    with pytest.raises(UnknownNameError, match="Did you mean 'table4'"):
+        find_target("table5")
+
+
+def test_the_settings_of_the_paper_are_those_of_its_appendix():
+    squares, discs = PROBLEMS["squares"].at("paper"), PROBLEMS["discs-50"].at("paper")
+    for problem in (squares, discs):
+        assert (problem.epochs, problem.patience, problem.select_on) == (10_000, 100, "loss")
+        assert (problem.round_epochs, problem.round_patience, problem.boosting_epochs) == (10_000, 1_000, None)
+        assert (problem.gamma, problem.instance_gammas, dict(problem.learner)) == (0.0995, (0.0995,), {"lr": 0.01})
+        assert (problem.network, problem.seeds) == ("mlp", 5)
+    assert (squares.theta, discs.theta) == (0.75, 0.5)
+    assert (dict(squares.options), dict(discs.options)) == ({"n_test": 100_000}, {"n_min": 50, "n_test_min": 10_000})
+    gammas = {"cifar10": 0.2995, "cifar100": 0.2995, "tiny-imagenet": 0.2995, "emnist": 0.2898, "tissuemnist": 0.2495}
+    for name, gamma in gammas.items():
+        problem = PROBLEMS[name].at("paper")
+        assert (problem.gamma, problem.instance_gammas, len(problem.thetas)) == (gamma, (0.1995, 0.2995), 9)
+        assert problem.learner["batch_size"] == (128 if name == "tiny-imagenet" else 512)
+        assert problem.epochs == (100 if name == "tissuemnist" else 200)
+        assert not PROBLEMS[name].reductions(problem)
+
+
+def test_a_smaller_scale_says_all_that_it_changes():
+    problem = PROBLEMS["squares"]
+    assert problem.reductions(problem.at("cpu")) == [
+        "options n_test 4000 instead of n_test 100000",
+        "seeds 15 instead of 5",
+    ]
+    told = " ".join(PROBLEMS["cifar10"].reductions(PROBLEMS["cifar10"].at("cpu")))
+    for words in (
+        "network cnn-small instead of resnet32",
+        "train_rows 10,000",
+        "boosting_epochs 120 instead of no limit",
+    ):
+        assert words in told
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_entry_of_every_target_can_be_built(name, scale):
+    problem = PROBLEMS[name].at(scale)
+    names = []
+    for target in TARGETS.values():
+        if name in target.problems:
+            for entry in target.entries(problem):
+                names.append((entry.name, json.dumps(entry.settings, sort_keys=True)))
+                model = entry.build(3)
+                assert model.get_params()["random_state"] == 3
+    assert len({name for name, _ in names}) == len(set(names))  # one name, one meaning: targets share their cells
+
+
+def test_single_networks_stop_as_in_the_paper_and_ours_as_in_its_equations():
+    problem = PROBLEMS["squares"].at("paper")
+    (ce,), (naive,) = single("ce")(problem), single("naive", "worst")(problem)
+    assert {one.build(0).select_on for one in (ce, naive)} == {"loss"}
+    assert (ce.build(0).patience, ce.build(0).max_epochs) == (100, 10_000)
+    faithful, authors, extended = (
+        ours(kind)(problem)[0].build(0) for kind in ("ours", "ours-authors", "ours-extended")
+    )
+    assert (faithful.learner.start, faithful.extend, faithful.weighting) == ("same", False, "per-class-mean")
+    assert (authors.learner.optimizer_state, authors.weighting, authors.extend) == ("carry", "per-instance", False)
+    assert (extended.learner.start, extended.extend) == ("fresh", True)
+    assert {model.patience for model in (faithful, authors, extended)} == {1_000}
+    assert {model.max_epochs for model in (faithful, authors, extended)} == {None}
+    images = PROBLEMS["cifar10"].at("paper")
+    assert single("ce")(images)[0].build(0).select_on == "average"  # as the authors
+    assert single("naive", "worst")(images)[0].build(0).select_on == "worst"
+    assert [entry.build(0).gamma for entry in boosting(images)] == [0.1995, 0.2995]
+    assert [entry.build(0).theta for entry in ours()(images)] == list(candidates(images)) == list(images.thetas)
+
+
+def test_the_printed_figures_have_a_place_in_the_tables():
+    for table, rows in PRINTED.items():
+        target = TARGETS[table]
+        known = {row.label for row in target.rows}
+        for label, by_problem in rows.items():
+            assert set(by_problem) <= set(target.problems)
+            if known:
+                assert label in known
+    assert PRINTED["table1"]["Ours"]["squares"][-2:] == (28.1, 23.9)
+    assert PRINTED["table4"]["Ours"]["tissuemnist"] == (47.2, 36.4)
+    assert PRINTED["theta-imbalanced"]["0.3"]["emnist"] == (62.9, 17.8)
+
+
+# the ideal
+
+
+@pytest.mark.parametrize(
+    ("data", "least"), [("artificial-balanced", 1 - 15.8396 / 20), ("artificial-imbalanced", 0.366)]
+)
+def test_the_least_worst_error_is_that_of_the_union_of_the_regions(data, least):
+    """Every answer inside the union can be right, and the errors can be equal: 1 - area of the union / sum of areas."""
+    regions = Regions.of(data)
+    found = least_worst_error(regions)
+    assert found == pytest.approx(least, abs=5e-4)
+    pieces = regions.pieces()
+    areas = [sum(area for piece, area in pieces.items() if k in piece) for k in range(len(regions.centres))]
+    assert areas == pytest.approx([np.pi if regions.round else 4.0] * len(areas), abs=1e-4)
+    assert found == pytest.approx(1 - sum(pieces.values()) / sum(areas), abs=1e-6)
+    rng = np.random.default_rng(0)  # by drawing points, too: a share of each class lies in several regions
+    points = rng.uniform(size=(200_000, 2))
+    inside = regions.contain(points)
+    assert 1 - inside.any(axis=1).sum() / inside.sum() == pytest.approx(found, abs=0.005)
+
+
+@pytest.mark.parametrize("data", ["artificial-balanced", "artificial-imbalanced"])
+def test_ideal_answers_have_the_least_worst_error(data):
+    regions = Regions.of(data)
+    ticks = (np.arange(300) + 0.5) / 300
+    points = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+    answers, inside = ideal_answers(regions, points), regions.contain(points)
+    errors = [(answers[inside[:, k]] != k).mean() for k in range(len(regions.centres))]
+    assert max(errors) == pytest.approx(least_worst_error(regions), abs=0.01)
+    assert set(np.unique(answers[~inside.any(axis=1)])) <= {-1}
+    average = least_average_answers(regions, points, 1)
+    assert inside[np.arange(len(points)), average][inside.any(axis=1)].all()
+    alone = inside[:, 1] & (inside.sum(axis=1) == 1)
+    assert ((average == 1) == alone).all()
+
+
+def test_the_regions_are_those_of_the_data():
+    for data in ("artificial-balanced", "artificial-imbalanced"):
+        part = named_dataset(data).draw(0).train
+        inside = Regions.of(data).contain(part.X.astype(float) * (1 - 1e-6) + 5e-7)
+        assert inside[np.arange(len(part)), part.y - 1].mean() > 0.999
+
+
+# values
+
+
+def result(method, seed, errors, data="squares", validation=None, settings=None, **facts):
+    """A finished cell whose test errors are given by class, in rows of 100."""
+    y = np.repeat(np.arange(len(errors)), 100)
+    right = np.concatenate([np.arange(100) >= error for error in errors])
+    report = class_report(y, np.where(right, y, (y + 1) % len(errors)))
+    parts = {"test": report, "training": report}
+    if validation is not None:
+        parts["validation"] = class_report(y, np.where(np.arange(len(y)) % 100 >= validation, y, (y + 1) % len(errors)))
+    cell = Cell(method, data, seed, settings or {})
+    return CellResult.of(cell, Outcome(**parts, **facts), provenance=PROVENANCE, seconds=1.0)
+
+
+def test_values_are_means_with_errors_and_differences():
+    value = Value(28.1, {0: 29.0, 1: 31.0, 2: 33.0})
+    assert (value.mean, value.difference) == (31.0, pytest.approx(2.9))
+    assert value.error == pytest.approx(2 / 3**0.5)
+    assert value_text(value) == "28.1 / 31.0 ± 1.2 (+2.9)"
+    assert value_text(Value(None, {})) == "-"
+
+
+def test_validation_rows_choose_among_candidates_on_every_seed():
+    problem = replace(PROBLEMS["cifar10"].at("cpu"), thetas=(0.3, 0.5))
+    made = [
+        result("ours-theta0.3", 0, [10, 30], "cifar10", validation=20),
+        result("ours-theta0.5", 0, [10, 40], "cifar10", validation=10),
+        result("ours-theta0.3", 1, [10, 30], "cifar10", validation=10),
+        result("ours-theta0.5", 1, [10, 50], "cifar10", validation=10),  # of equals the larger theta
+        result("ours-theta0.3", 2, [10, 60], "cifar10", validation=1),  # its rival is missing
+    ]
+    chosen = chosen_results(problem, Row("Ours", ours()), results_by_entry(made))
+    assert {seed: one.method for seed, one in chosen.items()} == {0: "ours-theta0.5", 1: "ours-theta0.5"}
+
+
+def test_the_average_error_of_the_discs_counts_classes_as_they_occur():
+    at_cpu, paper = PROBLEMS["discs-10"].at("cpu"), PROBLEMS["discs-10"].at("paper")
+    one = result("ce", 0, [10, 20, 30, 80])
+    assert average_error(at_cpu, one) == pytest.approx((10 * 10 + 10 * 20 + 10 * 30 + 80) / 31)
+    assert average_error(paper, one) == pytest.approx(35.0)
+
+
+def finished(tmp_path, by_label, target="table1", scale="cpu", n_seeds=2):
+    """Write cells of the squares for some rows: label -> test errors by seed."""
+    work = Reproduction(find_target(target), scale, tmp_path, n_seeds=n_seeds)
+    (grid,) = work.grids()
+    rows = {row.label: row.entries(work.problems[0])[0].name for row in work.target.rows}
+    folder = work.cells_folder / grid.data
+    folder.mkdir(parents=True)
+    for label, by_seed in by_label.items():
+        for seed, errors in enumerate(by_seed):
+            cell = next(cell for cell in grid.cells(seed) if cell.method == rows[label])
+            result(cell.method, seed, errors, settings=dict(cell.settings)).write(folder)
+    return work
+
+
+def test_a_table_has_the_papers_figure_ours_and_the_difference(tmp_path):
+    ce, our = [[1, 60, 3, 4, 5], [1, 50, 3, 4, 5]], [[1, 2, 3, 30, 5], [1, 2, 32, 4, 5]]
+    work = finished(tmp_path, {"CE": ce, "Ours": our})
+    results, refused = work.results()
+    assert (len(results), refused) == (4, [])
+    (table,) = work.tables(results)
+    rows = {row.label: row for row in table.rows}
+    assert [value_text(value) for value in rows["CE"].values][-2:] == [
+        "52.2 / 55.0 ± 5.0 (+2.8)",
+        "23.4 / 13.6 ± 1.0 (-9.8)",
+    ]
+    assert [value_text(value) for value in rows["Ours"].values][-2] == "28.1 / 31.0 ± 1.0 (+2.9)"
+    assert value_text(rows["Naive"].values[-2]) == "28.5 / -"
+    details = {detail.row: detail for detail in table.details}
+    assert details["Ours"].largest_mean == pytest.approx(17.5)  # (3 + 32) / 2: another class in each draw
+    assert details["CE"].difference == pytest.approx(24.0)  # of 60 - 30 and 50 - 32
+    assert details["CE"].difference_error == pytest.approx(6.0)
+    text = table_markdown(work, [table])
+    assert "| CE | 3.2 / 1.0 ± 0.0 (-2.2) |" in text
+    assert "n_test 4000 instead of n_test 100000" in text
+    lines = list(csv.DictReader(table_csv([table]).splitlines()))
+    (one,) = [line for line in lines if line["row"] == "CE" and line["metric"] == "Worst"]
+    assert (float(one["here"]), float(one["paper"]), int(one["seeds"])) == (55.0, 52.2, 2)
+    assert r"CE & 3.2 / \textbf{1.0}" in table_latex([table])
+
+
+def test_numbers_of_a_table_are_those_of_the_files(tmp_path):
+    work = finished(tmp_path, {"CE": [[1, 61, 3, 4, 5], [1, 52, 3, 4, 5]]})
+    (table,) = work.tables(work.results()[0])
+    kept = [json.loads(file.read_text()) for file in sorted(work.cells_folder.rglob("*.json"))]
+    means = {
+        metric: 100 * np.mean([one["test"][name] for one in kept])
+        for metric, name in (("Worst", "worst_error"), ("Avg.", "plain_error"))
+    }
+    for line in csv.DictReader(table_csv([table]).splitlines()):
+        if line["row"] == "CE" and line["group"] == "test error":
+            assert float(line["here"]) == pytest.approx(means[line["metric"]])
+
+
+def test_damaged_and_foreign_files_are_told_and_not_averaged(tmp_path, capsys):
+    work = finished(tmp_path / "cpu", {"CE": [[0, 60, 0, 0, 0], [0, 50, 0, 0, 0]], "Naive": [[9] * 5, [9] * 5]})
+    folder = work.cells_folder / "squares"
+    (folder / "ce-seed0.json").write_text("{")
+    foreign = json.loads((folder / "naive-seed1.json").read_text())
+    foreign["settings"]["max_epochs"] = 7
+    (folder / "naive-seed1.json").write_text(json.dumps(foreign))
+    results, refused = work.results()
+    assert sorted((one.method, one.seed) for one in results) == [("ce", 1), ("naive", 0)]
+    assert len(refused) == 2
+    assert refused[0].endswith("ce-seed0.json is left out: it is damaged.")
+    assert "naive-seed1.json is left out: it is of other settings." in refused[1]
+    assert "max_epochs (7 in the file, 10000 asked for)" in refused[1]
+    words = ["reproduce", "table1", "--out", str(tmp_path), "--seeds", "2"]
+    assert run([*words, "--report-only"]) == 0
+    shown = capsys.readouterr().out
+    assert "52.2 / 50.0 (-2.2)" in shown
+    assert "it is damaged" in shown
+    assert "other settings" in (tmp_path / "cpu" / "table1.md").read_text()
+    assert run(words) == 2  # would average what was made otherwise
+    assert "naive-seed1.json" in capsys.readouterr().err
+
+
+# every target, on small data
+
+
+@pytest.fixture(scope="session")
+def root(tmp_path_factory):
+    """Small files of every data set in the official formats."""
+    place = tmp_path_factory.mktemp("data")
+    write_cifar10(place / "cifar10", n=200, n_test=100)
+    write_cifar100(place / "cifar100", n=1000, n_test=200)
+    write_tiny_imagenet(place / "tiny-imagenet", n_train=12, n_val=6)
+    write_idx_set(place / "fashion-mnist", MNIST_PREFIXES, {"train": 300, "test": 100})
+    prefixes = {"train": "emnist-byclass-train", "test": "emnist-byclass-test"}
+    write_idx_set(place / "emnist", prefixes, {"train": 620, "test": 124}, n_classes=62)
+    for name, n_classes, channels in (("tissuemnist", 8, 1), ("retinamnist", 5, 3)):
+        sizes = {"train": 200, "val": 80, "test": 80}
+        write_medmnist(place / f"{name}.npz", sizes, n_classes=n_classes, channels=channels)
+    return place
+
+
+@pytest.mark.parametrize(
+    "name", ["table3", "table4", "theta-balanced", "theta-imbalanced", "gamma", "fig-radar", "fig-theta"]
+)
+def test_targets_of_images_in_the_official_formats(name, root, shared, capsys):
+    assert run(["reproduce", name, "--scale", "smoke", "--root", str(root), "--out", str(shared), "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    assert "not here" not in shown
+    endings = (".png", ".pdf") if name.startswith("fig") else (".md", ".csv", ".tex")
+    assert all((shared / "smoke" / f"{name}{ending}").stat().st_size > 300 for ending in endings)
+    if name.startswith("table"):
+        lines = list(csv.DictReader((shared / "smoke" / f"{name}.csv").read_text().splitlines()))
+        missing = [(line["row"], line["group"]) for line in lines if not line["here"]]
+        assert not missing
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One folder for all targets, which share their cells."""
+    return tmp_path_factory.mktemp("reproduction")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name", ["table1", "table2", "fig-overview", "fig-imbalanced", "fig-boundaries", "fig-weights"]
+)
+def test_targets_of_the_artificial_data(name, here, capsys):
+    assert run(["reproduce", name, "--scale", "smoke", "--seeds", "1", "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    endings = (".png", ".pdf") if name.startswith("fig") else (".md", ".csv", ".tex")
+    for ending in endings:
+        file = Path("reproduction", "smoke", f"{name}{ending}")
+        assert f"written: {file}" in shown
+        assert file.stat().st_size > 300
+    assert "instead of" in shown
+    assert run(["reproduce", name, "--scale", "smoke", "--seeds", "1"]) == 0
+    assert ": started" not in capsys.readouterr().out  # nothing is trained twice
+
+
+def test_targets_share_their_cells(here, capsys):
+    assert run(["reproduce", "table1", "--scale", "smoke", "--seeds", "1", "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(["reproduce", "fig-weights", "--scale", "smoke"]) == 0
+    shown = capsys.readouterr().out
+    assert "ours-theta0.75, seed 0: reused" in shown
+    assert ": started" not in shown
+
+
+def test_the_list_says_what_is_done_and_what_is_not_here(here, capsys):
+    assert run(["reproduce", "fig-weights", "--scale", "smoke", "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(["reproduce", "--scale", "smoke", "--root", "nowhere"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^fig-weights +class-weights +.+ 1 of 1 +-$", shown, re.MULTILINE)
+    assert re.search(r"^table1 +artificial-balanced +.+ 0 of 16 ", shown, re.MULTILINE) or "1 of 16" in shown
+    assert "without CIFAR-10, CIFAR-100, Tiny ImageNet, Fashion-MNIST" in shown
+    assert run(["reproduce", "table3", "--scale", "smoke", "--root", "nowhere"]) == 2
+    assert "none of its data sets is here (--root)" in capsys.readouterr().err
+    assert run(["reproduce", "table7"]) == 2
+    assert "TARGET must be one of" in capsys.readouterr().err
+
+
+OWN = """
+from sklearn.dummy import DummyClassifier
+
+def most_frequent(random_state):
+    return DummyClassifier(random_state=random_state)
+
+number = 3
+"""
+
+
+def test_a_row_of_ones_own(here, capsys):
+    Path("mine.py").write_text(OWN)
+    words = ["reproduce", "table1", "--scale", "smoke", "--seeds", "1", "--methods"]
+    assert run([*words, "+mine.py:most_frequent", "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^most_frequent +100.0 ", shown, re.MULTILINE)
+    assert "most_frequent" in Path("reproduction/smoke/table1.tex").read_text().replace("\\", "")
+    Path("mine.py").write_text(OWN + "\n")  # another file is another method
+    assert run([*words, "+mine.py:most_frequent", "--quiet"]) == 2
+    assert "sha256" in capsys.readouterr().err
+    for wrong, told in (
+        ("+mine.py:nothing", "KeyError"),
+        ("+mine.py:number", "must be a function"),
+        ("ce", "+path/to"),
+    ):
+        assert run([*words, wrong]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_a_row_of_ones_own_in_a_comparison(here, capsys):
+    Path("mine.py").write_text(OWN)
+    words = ["compare", "iris", "--seeds", "2", "--quiet", "--methods", "logistic,+mine.py:most_frequent"]
+    assert run(words) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^2 +most_frequent +2 +100.0", shown, re.MULTILINE)
+    assert "To fit and save the winner: worstclass fit iris --method logistic" in shown
+    assert run([*words[:-1], "+mine.py:most_frequent", "--out", "alone"]) == 0
+    assert "To fit and save" not in capsys.readouterr().out
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs a TeX")
+def test_latex_compiles(tmp_path):
+    work = finished(tmp_path, {"CE": [[1, 60, 3, 4, 5], [1, 50, 3, 4, 5]]})
+    tables = work.tables(work.results()[0])
+    text = f"\\documentclass{{article}}\\begin{{document}}{table_latex(tables)}\\end{{document}}"
+    (tmp_path / "table.tex").write_text(text)
+    subprocess.run(["pdflatex", "-halt-on-error", "table.tex"], cwd=tmp_path, check=True, capture_output=True)
