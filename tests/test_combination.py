@@ -134,3 +134,14 @@ def test_the_estimate_is_not_optimistic():
     assert abs(bias) < one_fit
     assert abs(bias) < 0.01 + 2 * error
     assert np.mean(optimistic) < bias  # what the rows that chose would have said
+
+
+def test_a_single_row_of_every_class_is_judged_by_the_others():
+    rng = np.random.default_rng(0)
+    target = np.arange(6)
+    probabilities = rng.dirichlet(np.ones(6), size=6)
+    counts = cross_fitted_counts([probabilities], target, None, 0)
+    assert counts.total.tolist() == [1] * 6
+    folds = stratified_folds(target, 5, 0)
+    assert sorted(row for _, judged in folds for row in judged) == target.tolist()
+    assert all(not set(others) & set(judged) for others, judged in folds)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from worstclass._typing import FloatArray, IntArray
 from worstclass.floors import Floors
@@ -160,9 +160,12 @@ def seconds_to_combine(
 def stratified_folds(target: IntArray, n_folds: int, seed: int) -> list[tuple[IntArray, IntArray]]:
     """Return pairs of row numbers: the other folds, and the fold.
 
-    A class may have fewer rows than there are folds; no class has more folds than the largest has rows.
+    A class may have fewer rows than there are folds. There are no more folds than the largest class has rows; where
+    that is a single row, the folds do not look at the classes.
     """
     most = int(np.bincount(target).max())
+    if most == 1:
+        return list(KFold(min(n_folds, len(target)), shuffle=True, random_state=seed).split(target))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         splitter = StratifiedKFold(min(n_folds, most), shuffle=True, random_state=seed)
