@@ -37,7 +37,7 @@ class Problem(NamedTuple):
 
 
 PROBLEMS: dict[str, Problem] = {
-    "squares": Problem("artificial-balanced", {"n_test": 20_000}, 750, least=0.206),
+    "squares": Problem("artificial-balanced", {"n_test": 20_000}, 750, least=0.208),
     "discs-10": Problem("artificial-imbalanced", {"n_min": 10, "n_test_min": 5_000}, 750, least=0.366),
     "discs-50": Problem("artificial-imbalanced", {"n_min": 50, "n_test_min": 5_000}, 750, least=0.366),
     "discs-100": Problem("artificial-imbalanced", {"n_min": 100, "n_test_min": 5_000}, 750, least=0.366),
