@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from worstclass.exceptions import BudgetSpentWarning, ParameterError, UnmetBoundWarning
-from worstclass.experiments.cells import Cell, CellResult, run_cells
+from worstclass.experiments.cells import Cell, CellResult, run_cells, seconds_left
 from worstclass.experiments.run import Outcome, Provenance
 from worstclass.metrics import class_report
 
@@ -317,7 +317,7 @@ def test_a_finished_cell_is_on_disk_when_it_is_told(tmp_path):
 
     def broken_progress(line):
         if "finished" in line:
-            assert line.endswith(str(CellResult.read(tmp_path / "a-seed0.json")))
+            assert str(CellResult.read(tmp_path / "a-seed0.json")) in line
             raise ShownWrongError
 
     with pytest.raises(ShownWrongError):
@@ -350,7 +350,8 @@ def test_workers_write_every_cell_and_results_come_in_the_order_of_the_cells(tmp
     assert [result.cell for result in results] == cells
     assert results == [CellResult.read(tmp_path / cell.file_name) for cell in cells]
     told = [f"[{place + 1} of 6] {one.method}, seed {one.seed}: {one}" for place, one in enumerate(results)]
-    assert sorted(lines) == told
+    assert [line.split("; about")[0] for line in sorted(lines)] == told
+    assert sum("; about" in line for line in lines) == 5  # all but the last
     pids = {result.offsets["pid"] for result in results}
     assert os.getpid() not in pids
     assert {result.offsets["threads"] for result in results} == {1}
@@ -400,3 +401,29 @@ def test_a_killed_run_loses_only_running_cells(tmp_path):
     results = run_cells(cells_of(["a", "b", "slow", "c"]), again, folder)
     assert again.ran == [("slow", 0)]
     assert [result.error for result in results] == [None] * 4
+
+
+# the time that is left
+
+
+def test_the_time_left_follows_from_the_finished_cells_of_each_method():
+    cells = [Cell(method, "toy", seed) for seed in range(3) for method in ("fast", "slow", "new")]
+    facts = {"provenance": Provenance.collect(), "seconds": 0.0}
+    report = class_report([0, 1], [0, 1])
+    taken = [("fast", 0, 2.0), ("fast", 1, 4.0), ("slow", 0, 30.0)]
+    done = [CellResult.of(Cell(m, "toy", s), Outcome(test=report, seconds=t), **facts) for m, s, t in taken]
+    # left: fast once (3 s), slow twice (30 s each), new three times (the mean of 3 s and 30 s)
+    assert seconds_left(cells, done) == pytest.approx(3 + 60 + 3 * 16.5)
+    assert seconds_left(cells, done, n_workers=2) == pytest.approx((3 + 60 + 3 * 16.5) / 2)
+    assert seconds_left(cells, []) is None
+    assert seconds_left([one.cell for one in done], done) == 0
+
+
+def test_cells_of_several_data_sets_have_a_folder_each(tmp_path):
+    cells = [Cell("a", data, 0) for data in ("one", "two")]
+    lines = []
+    results = run_cells(cells, Recorder(), tmp_path, lines.append, by_data=True)
+    assert [result.data for result in results] == ["one", "two"]
+    assert names_in(tmp_path) == ["one", "two"]
+    assert lines[0] == "[1 of 2] one, a, seed 0: started"
+    assert run_cells(cells, Recorder(), tmp_path, lines.append, by_data=True) == results

@@ -12,11 +12,12 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from worstclass import TorchLearner
+from worstclass import TorchLearner, load_dataset
 from worstclass.data.labels import Labels
 from worstclass.ensembles.epochs import EpochChoice
 from worstclass.ensembles.networks import DeepEnsemble, NetworkClassifier
@@ -675,3 +676,28 @@ def test_row_weights_must_be_one_number_per_row(overlapping, weight):
     X, y, *_ = overlapping
     with pytest.raises(ParameterError, match="'sample_weight' parameter of NetworkClassifier"):
         one().fit(X, y, sample_weight=weight)
+
+
+# the training loss
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_the_rows():
+    splits = load_dataset("artificial-balanced", n_train=30, n_test=10)
+    learner = TorchLearner("mlp", module_options={"hidden": (8,)}, lr=1e-12, batch_size=64)  # 150 rows: 64, 64 and 22
+    model = NetworkClassifier(learner, max_epochs=2, random_state=0).fit(splits.train.X, splits.train.y)
+    expected = log_loss(splits.train.y, model.predict_proba(splits.train.X))
+    assert [record.loss for record in model.history_] == pytest.approx([expected] * 2, rel=1e-4)
+
+
+def test_the_epoch_with_the_least_training_loss_is_kept_and_patience_counts_from_it():
+    splits = load_dataset("artificial-balanced", n_train=30, n_test=10)
+    learner = TorchLearner("mlp", module_options={"hidden": (32,)}, lr=0.3)  # a rate at which the loss jumps
+    model = NetworkClassifier(learner, max_epochs=500, patience=7, select_on="loss", random_state=0)
+    model.fit(splits.train.X, splits.train.y, splits.test.X, splits.test.y)
+    losses = [record.loss for record in model.history_]
+    assert model.best_epoch_ == 1 + int(np.argmin(losses))
+    assert model.n_epochs_ == model.best_epoch_ + 7 < 500
+    worst = NetworkClassifier(learner, max_epochs=model.n_epochs_, random_state=0)
+    worst.fit(splits.train.X, splits.train.y, splits.test.X, splits.test.y)
+    assert [record.loss for record in worst.history_] == losses  # the same training, another choice
+    assert worst.best_epoch_ != model.best_epoch_

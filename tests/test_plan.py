@@ -76,7 +76,9 @@ def images(seed, n=8):
 
 
 def test_there_is_a_cell_for_each_method_and_seed_seed_by_seed():
-    cells = plan("ce", "ours", "logistic", seeds=(3, 4), select_on="average", data_settings={"rows": 7}).cells()
+    cells = cells_of(
+        [plan("ce", "ours", "logistic", seeds=(3, 4), select_on="average", data_settings={"rows": 7}).grid(squares)]
+    )
     assert [(cell.method, cell.seed) for cell in cells] == [
         *(("ce", 3), ("ours", 3), ("logistic", 3)),
         *(("ce", 4), ("ours", 4), ("logistic", 4)),
@@ -90,7 +92,7 @@ def test_there_is_a_cell_for_each_method_and_seed_seed_by_seed():
 
 
 def test_floors_by_class_are_kept_as_text():
-    (cell,) = plan("ours", theta={1: 0.5, "others": 0.6}).cells()
+    (cell,) = cells_of([plan("ours", theta={1: 0.5, "others": 0.6}).grid(squares)])
     assert cell.settings["theta"] == {"1": 0.5, "others": 0.6}
 
 
@@ -511,7 +513,9 @@ def test_workers_find_what_one_process_finds(tmp_path):
     alone = run_comparison(rules, squares, tmp_path / "alone")
     together = run_comparison(rules, squares, tmp_path / "together", events.append, n_jobs=2)
     assert known(together) == known(alone)
-    assert [(result.method, result.seed) for result in together] == [(cell.method, cell.seed) for cell in rules.cells()]
+    assert [(result.method, result.seed) for result in together] == [
+        (cell.method, cell.seed) for cell in cells_of([rules.grid(squares)])
+    ]
     assert kinds(events) == ["finished"] * 6
     assert {line.split("]")[0] for line in events} == {f"[{number} of 6" for number in range(1, 7)}
     assert run_comparison(rules, squares, tmp_path / "together", events.append) == together
