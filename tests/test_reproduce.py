@@ -69,6 +69,7 @@ def test_the_settings_of_the_paper_are_those_of_its_appendix():
         assert (problem.gamma, problem.instance_gammas, dict(problem.learner)) == (0.0995, (0.0995,), {"lr": 0.01})
         assert (problem.network, problem.seeds) == ("mlp", 5)
     assert (squares.theta, discs.theta) == (0.75, 0.5)
+    assert squares.instance_epochs is None
     assert (dict(squares.options), dict(discs.options)) == ({"n_test": 100_000}, {"n_min": 50, "n_test_min": 10_000})
     gammas = {"cifar10": 0.2995, "cifar100": 0.2995, "tiny-imagenet": 0.2995, "emnist": 0.2898, "tissuemnist": 0.2495}
     for name, gamma in gammas.items():
@@ -84,6 +85,7 @@ def test_a_smaller_scale_says_all_that_it_changes():
     assert problem.reductions(problem.at("cpu")) == [
         "options n_test 4000 instead of n_test 100000",
         "seeds 15 instead of 5",
+        "instance_epochs 10,000 instead of no limit",
     ]
     told = " ".join(PROBLEMS["cifar10"].reductions(PROBLEMS["cifar10"].at("cpu")))
     for words in (

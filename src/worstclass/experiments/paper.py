@@ -43,7 +43,9 @@ class Problem:
     select_on : what chooses the epoch of a single network: the training ``"loss"``, or a validation error.
     theta, thetas : the paper's floor, and the candidates of which validation rows choose one.
     gamma, gammas : the paper's gamma, and the candidates of the sensitivity table.
-    instance_gammas : candidates of Boosting, which weighs rows.
+    instance_gammas : candidates of gamma of Boosting, which weighs rows.
+    instance_epochs : epochs of all rounds of Boosting together at most; None is no limit. The authors stopped it after
+        a week.
     round_epochs, round_patience : epochs of a round of boosting at most, and without progress of the edge.
     boosting_epochs : epochs of all rounds together at most; None is no limit.
     warm_up : epochs of cross-entropy before the influence-balanced loss.
@@ -70,6 +72,7 @@ class Problem:
     gamma: float = 0.2995
     gammas: tuple[float, ...] = ()
     instance_gammas: tuple[float, ...] = (0.1995, 0.2995)
+    instance_epochs: int | None = None
     round_epochs: int = 10_000
     round_patience: int = 1_000
     boosting_epochs: int | None = None
@@ -134,7 +137,7 @@ def _artificial(name: str, title: str, data: str, theta: float, thetas: tuple[fl
         gammas=(0.0995, 0.2495, 0.4995) if imbalanced else (0.0995, 0.2995, 0.4995),
         instance_gammas=(0.0995,),
         changes={
-            "cpu": {"options": {**options, "n_test": 4_000}, "seeds": 15, **shares},
+            "cpu": {"options": {**options, "n_test": 4_000}, "seeds": 15, "instance_epochs": 10_000, **shares},
             "smoke": {
                 "options": {**options, **small, "n_test": 30},
                 "seeds": 2,
@@ -145,6 +148,7 @@ def _artificial(name: str, title: str, data: str, theta: float, thetas: tuple[fl
                 "instance_gammas": (0.4995,),
                 "round_epochs": 5,
                 "boosting_epochs": 20,
+                "instance_epochs": 20,
                 "thetas": thetas[:2],
                 "warm_up": 2,
             },
@@ -170,6 +174,7 @@ def _images(name: str, title: str, data: str | None = None, **more: Any) -> Prob
         "thetas": (0.3, 0.5, 0.7, 0.9),
         "round_patience": 10,
         "boosting_epochs": 120,
+        "instance_epochs": 120,
         **more.pop("cpu", {}),
     }
     smoke = {
@@ -183,6 +188,7 @@ def _images(name: str, title: str, data: str | None = None, **more: Any) -> Prob
         "thetas": (0.1, 0.2),
         "round_epochs": 2,
         "boosting_epochs": 4,
+        "instance_epochs": 4,
     }
     return Problem(
         name,
@@ -276,7 +282,8 @@ def _boosted(problem: Problem, name: str, method: str, options: Mapping[str, Any
     rounds = {"max_epochs_per_round": problem.round_epochs, "patience": problem.round_patience}
     given = {"gamma": problem.gamma, **rounds, **options}
     select_on = "average" if method == "boosting" else "worst"  # each by the error that it is made for
-    more = {"select_on": select_on, "max_epochs": problem.boosting_epochs, **more}
+    limit = problem.instance_epochs if method == "boosting" else problem.boosting_epochs
+    more = {"select_on": select_on, "max_epochs": limit, **more}
     return method_entry(problem, name, method, options=given, **more)
 
 
