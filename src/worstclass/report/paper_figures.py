@@ -32,8 +32,8 @@ from worstclass.report.figures import COLOURS, as_text, save_figure
 FINE = 500
 #: class that lies in the middle of the squares
 MIDDLE = 1
-#: classes above which a radar chart shows numbers of classes, sorted, in place of names
-MOST_NAMES = 30
+#: names, and names of one or two letters, around a radar chart; of more classes, only some are named
+MOST_NAMES, MOST_LETTERS = 25, 70
 
 
 def paper_figure(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
@@ -204,22 +204,27 @@ def _radar(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
 def _radar_axis(axis: Any, problem: Problem, by_row: Mapping[str, Any]) -> None:
     facts = named_dataset(problem.data)
     n_classes = len(next(iter(by_row.values())))
-    names = [as_text(name.split(",")[0][:14]) for name in facts.class_names] or [str(k) for k in range(n_classes)]
+    names = [as_text(_short(name)) for name in facts.class_names] or [str(k) for k in range(n_classes)]
     angles = 2 * np.pi * np.arange(n_classes + 1) / n_classes
     for number, (label, accuracies) in enumerate(by_row.items()):
         values = 100 * accuracies
         axis.plot(angles, [*values, values[0]], color=COLOURS[(4, 0)[number]], linewidth=1.5, label=label)
         axis.fill(angles, [*values, values[0]], color=COLOURS[(4, 0)[number]], alpha=0.12)
-    small = 9 if n_classes <= 12 else 7 if n_classes <= MOST_NAMES else 5
-    every = 1 if n_classes <= 2 * MOST_NAMES + 10 else math.ceil(n_classes / 40)
-    axis.set_xticks(angles[:-1][::every], names[::every], fontsize=small)
+    every = math.ceil(n_classes / (MOST_LETTERS if max(map(len, names)) <= 2 else MOST_NAMES))
+    axis.set_xticks(angles[:-1][::every], names[::every], fontsize=9 if n_classes <= 12 else 7)
+    for angle, name in zip(angles[:-1][::every], axis.get_xticklabels(), strict=True):
+        name.set_horizontalalignment(("center", "left", "right")[round(math.sin(angle) * 0.9)])
     axis.set_theta_zero_location("N")
     axis.set_theta_direction(-1)
-    axis.tick_params(axis="x", pad=6)
+    axis.tick_params(axis="x", pad=2)
     axis.set_ylim(0, 100)
     axis.set_yticks([25, 50, 75, 100], ["25", "50", "75", "100%"], fontsize=6)
     axis.set_title(problem.title, pad=18)
     axis.legend(loc="upper left", bbox_to_anchor=(-0.2, 1.15), frameon=False, fontsize=9)
+
+
+def _short(name: str, most: int = 16) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _accuracies(results: Sequence[CellResult]) -> Any:
