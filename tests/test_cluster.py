@@ -71,7 +71,7 @@ def test_a_cluster_gives_the_results_of_this_machine(scheduler, workers, tmp_pat
     words = ["reproduce", "fig-weights", "--scale", "smoke", "--quiet", "--out"]
     assert run([*words, "here"]) == 0
     assert run([*words, "there", "--cluster", scheduler]) == 0
-    name = Path("smoke", "cells", "squares", "ours-theta0.75-seed0.json")
+    name = Path("smoke", "cells", "squares", "ours-theta0.1-seed0.json")
     here, there = (json.loads((Path(out) / name).read_text()) for out in ("here", "there"))
     assert here.pop("seconds") != there.pop("seconds")  # it was trained twice
     assert here == there

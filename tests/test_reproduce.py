@@ -66,7 +66,11 @@ def test_the_settings_of_the_paper_are_those_of_its_appendix():
     for problem in (squares, discs):
         assert (problem.epochs, problem.patience, problem.select_on) == (10_000, 100, "loss")
         assert (problem.round_epochs, problem.round_patience, problem.boosting_epochs) == (10_000, 1_000, None)
-        assert (problem.gamma, problem.instance_gammas, dict(problem.learner)) == (0.0995, (0.0995,), {"lr": 0.01})
+        assert (problem.gamma, problem.instance_gammas, dict(problem.learner)) == (
+            0.0995,
+            (0.0995,),
+            {"lr": 0.01, "batch_size": 512},
+        )
         assert (problem.network, problem.seeds) == ("mlp", 5)
     assert (squares.theta, discs.theta) == (0.75, 0.5)
     assert squares.instance_epochs is None
@@ -293,7 +297,7 @@ def test_damaged_and_foreign_files_are_told_and_not_averaged(tmp_path, capsys):
     assert sorted((one.method, one.seed) for one in results) == [("ce", 1), ("naive", 0)]
     assert len(refused) == 2
     assert refused[0].endswith("ce-seed0.json is left out: it is damaged.")
-    assert "naive-seed1.json is left out: it is of other settings." in refused[1]
+    assert "naive-seed1.json is left out: it was made with other settings: " in refused[1]
     assert "max_epochs (7 in the file, 10000 asked for)" in refused[1]
     words = ["reproduce", "table1", "--out", str(tmp_path), "--seeds", "2"]
     assert run([*words, "--report-only"]) == 0
@@ -367,12 +371,40 @@ def test_targets_of_the_artificial_data(name, here, capsys):
     assert ": started" not in capsys.readouterr().out  # nothing is trained twice
 
 
+def test_every_theta_of_the_paper_has_a_row(tmp_path):
+    work = Reproduction(find_target("theta-balanced"), "cpu", tmp_path)  # of which the squares alone are here
+    (table,) = work.tables(
+        [result("ours-theta0.75", 0, [1, 2, 3, 4, 50]), result("ours-theta0.75", 1, [1, 2, 3, 4, 5])]
+    )
+    rows = {row.label: row.values for row in table.rows}
+    assert list(rows) == [f"theta = {theta:g}" for theta in sorted({*(n / 10 for n in range(1, 10)), 0.75})]
+    assert value_text(rows["theta = 0.75"][0]) == "27.5 ± 22.5"
+
+
+def test_values_by_theta_are_of_the_same_seeds(tmp_path):
+    work = Reproduction(find_target("theta-balanced"), "cpu", tmp_path)
+    made = [result("ours-theta0.75", seed, [10 + seed] * 5) for seed in range(3)] + [
+        result("ours-theta0.8", 1, [7] * 5)
+    ]
+    (table,) = work.tables(made)
+    rows = {row.label: row.values for row in table.rows}
+    assert dict(rows["theta = 0.75"][0].by_seed) == {1: pytest.approx(11.0)}
+    assert dict(rows["theta = 0.8"][0].by_seed) == {1: pytest.approx(7.0)}
+
+
+def test_a_cell_knows_every_option_of_its_method():
+    (entry,) = single("la")(PROBLEMS["cifar10"].at("cpu"))
+    assert entry.settings["options"] == {"tau": 2.25}  # the authors'
+    (entry,) = single("vs")(PROBLEMS["cifar10"].at("cpu"))
+    assert entry.settings["options"] == {"gamma": 0.15, "tau": 1.25}
+
+
 def test_targets_share_their_cells(here, capsys):
     assert run(["reproduce", "table1", "--scale", "smoke", "--seeds", "1", "--quiet"]) == 0
     capsys.readouterr()
     assert run(["reproduce", "fig-weights", "--scale", "smoke"]) == 0
     shown = capsys.readouterr().out
-    assert "ours-theta0.75, seed 0: reused" in shown
+    assert "ours-theta0.1, seed 0: reused" in shown
     assert ": started" not in shown
 
 
@@ -383,7 +415,7 @@ def test_the_list_says_what_is_done_and_what_is_not_here(here, capsys):
     shown = capsys.readouterr().out
     assert re.search(r"^fig-weights +class-weights +.+ 1 of 1 +-$", shown, re.MULTILINE)
     assert re.search(r"^table1 +artificial-balanced +.+ 0 of 16 ", shown, re.MULTILINE) or "1 of 16" in shown
-    assert "without CIFAR-10, CIFAR-100, Tiny ImageNet, Fashion-MNIST" in shown
+    assert "errors on balanced images (without 4 data sets that are not here)" in shown
     assert run(["reproduce", "table3", "--scale", "smoke", "--root", "nowhere"]) == 2
     assert "none of its data sets is here (--root)" in capsys.readouterr().err
     assert run(["reproduce", "table7"]) == 2
@@ -410,6 +442,13 @@ def test_a_row_of_ones_own(here, capsys):
     Path("mine.py").write_text(OWN + "\n")  # another file is another method
     assert run([*words, "+mine.py:most_frequent", "--quiet"]) == 2
     assert "sha256" in capsys.readouterr().err
+    assert run([*words, "+mine.py:most_frequent", "--overwrite"]) == 0
+    assert capsys.readouterr().out.count(": started") == 1  # the others are kept
+    Path("clash.py").write_text(OWN.replace("most_frequent", "naive"))
+    assert run([*words, "+clash.py:naive"]) == 2
+    assert "Option --methods must be with names of their own. Got ['naive'] instead." in capsys.readouterr().err
+    assert run(["reproduce", "fig-weights", "--scale", "smoke", "--methods", "+mine.py:most_frequent"]) == 0
+    assert "fig-weights has no place for a row of --methods" in capsys.readouterr().out
     for wrong, told in (
         ("+mine.py:nothing", "KeyError"),
         ("+mine.py:number", "must be a function"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pkgutil
 import runpy
@@ -126,7 +127,8 @@ def own_methods(text: str) -> tuple[tuple[Entry, ...], list[str]]:
     for given in (name[1:] for name in names if name.startswith("+")):
         where, _, name = given.rpartition(":")
         factory = import_factory(given, "--methods", "+path/to/file.py:factory or +package.module:factory")
-        hashed = {"sha256": contents_hash(where)} if Path(where).is_file() else {}
+        file = inspect.getsourcefile(factory) if not where.endswith(".py") else where
+        hashed = {"sha256": contents_hash(file)} if file and Path(file).is_file() else {}
         own.append(own_entry(name, factory, {"factory": f"{Path(where).name}:{name}", **hashed}))
     return tuple(own), [name for name in names if not name.startswith("+")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -26,6 +26,7 @@ Out = Annotated[Path, typer.Option(help="Folder for results, tables and figures;
 Root = Annotated[Path | None, typer.Option(help="Folder of the data sets (default: see worstclass datasets).")]
 Seeds = Annotated[int | None, typer.Option(help="Number of draws or splits, instead of that of the scale.", min=1)]
 Methods = Annotated[str | None, typer.Option(help="Rows of your own: +path/to/file.py:factory, with commas between.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Train again what was made with other settings.")]
 ReportOnly = Annotated[bool, typer.Option("--report-only", help="Train nothing; write tables of what is finished.")]
 
 
@@ -39,6 +40,7 @@ def reproduce(
     methods: Methods = None,
     jobs: opt.Jobs = None,
     cluster: opt.Cluster = None,
+    overwrite: Overwrite = False,
     report_only: ReportOnly = False,
     quiet: opt.Quiet = False,
 ) -> int:
@@ -59,7 +61,7 @@ def reproduce(
         raise OptionError(f"--methods must be +path/to/file.py:factory. Got {', '.join(others)}.")
 
     def work_of(chosen: Target) -> Reproduction:
-        return Reproduction(chosen, scale, out / scale, root, seeds, () if chosen.is_figure else own)
+        return Reproduction(chosen, scale, out / scale, root, seeds, own if chosen.takes_rows else ())
 
     if target is None:
         say("\n".join(listing([work_of(one) for one in TARGETS.values()])))
@@ -74,23 +76,29 @@ def reproduce(
                 raise OptionError(f"{one.name}: none of its data sets is here (--root).\n{reasons}")
             say(f"{one.name} is left out: none of its data sets is here.")
             continue
-        codes.append(_make(work, jobs, cluster, report_only=report_only, quiet=quiet))
+        if own and not work.own:
+            say(f"{one.name} has no place for a row of --methods.", quiet=quiet)
+        options = {"n_jobs": jobs, "cluster": cluster, "overwrite": overwrite}
+        codes.append(_make(work, None if report_only else options, quiet=quiet))
         if codes[-1] == 130:
             break
     return max(codes, default=0)
 
 
-def _make(work: Reproduction, jobs: int | None, cluster: str | None, *, report_only: bool, quiet: bool) -> int:
-    """Train what is missing of a target, and write its tables or figure."""
+def _make(work: Reproduction, options: dict[str, Any] | None, *, quiet: bool) -> int:
+    """Train what is missing of a target, unless the options are None, and write its tables or figure."""
     from worstclass.report.paper import differences, table_text, write_tables
 
     work.folder.mkdir(parents=True, exist_ok=True)
     failed = 0
-    if not report_only:
+    if options is not None:
         try:
-            made = work.run(partial(say, quiet=quiet), n_jobs=jobs, cluster=cluster)
+            made = work.run(partial(say, quiet=quiet), **options)
         except KeyboardInterrupt:
-            say(f"The finished cells are kept in {work.cells_folder}; the same command continues from there.")
+            say(
+                f"The finished cells are kept in {work.cells_folder}; the same command continues from there, and "
+                "--report-only makes a table of them."
+            )
             return 130
         failed = sum(result.error is not None for result in made)
     results, refused = work.results()
@@ -101,9 +109,8 @@ def _make(work: Reproduction, jobs: int | None, cluster: str | None, *, report_o
         lines = [f"{work.target.name}: {work.target.title}", *differences(work)]
         lines += [] if files else ["Nothing is drawn: the results that it needs are missing."]
     else:
-        tables = work.tables(results)
-        files = write_tables(work, tables, refused)
-        lines = [table_text(work, tables)]
+        files = write_tables(work, results, refused)
+        lines = [table_text(work, work.tables(results))]
     say("\n".join([*lines, *refused, *(f"written: {file}" for file in files)]))
     return 1 if failed else 0
 
@@ -119,7 +126,7 @@ def listing(works: list[Reproduction]) -> list[str]:
         left = seconds_left(cells, results)
         done = f"{len(results)} of {len(cells)}" if cells else "-"
         rest = "-" if len(results) == len(cells) else "not measured" if left is None else duration(left)
-        absent = f" (without {', '.join(work.absent)})" if work.absent else ""
+        absent = f" (without {len(work.absent)} data sets that are not here)" if work.absent else ""
         rows.append([work.target.name, work.target.alias, f"{work.target.title}{absent}", done, rest])
     head = ["target", "or", "shows", "finished", "time left"]
     note = "Time left: on one core, by the cells of the same kind that are finished."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,8 +103,7 @@ class EpochChoice:
 
     def _rank(self, record: EpochRecord) -> tuple[float, ...]:
         if self.select_on == LOSS:
-            assert record.loss is not None, "the learner tells no loss"
-            return (record.loss,)
+            return (math.inf if record.loss is None else record.loss,)
         counts = record.training if record.validation is None else record.validation
         return tuple(SELECTION[name](counts) for name in sorted(SELECTION, key=lambda name: name != self.select_on))
 

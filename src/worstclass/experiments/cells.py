@@ -194,12 +194,13 @@ def run_cells(
             for file, cell in missing:
                 if n_workers == 1 and cluster is None:
                     tell(file, "started")
-                yield joblib.delayed(_run)(cell, run_cell, provenance)
+                yield joblib.delayed(_run)(cell, run_cell, provenance, file.parent if cluster is None else None)
 
         parallel = joblib.Parallel(n_workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
         for result in parallel(tasks()):
             file = cell_file(result.cell, folder, by_data=by_data)
-            result.write(file.parent)
+            if cluster is not None:
+                result.write(file.parent)
             results[file] = result
             left = seconds_left(cells, list(results.values()), n_workers)
             tell(file, f"{result}; about {duration(left)} left" if left and not result.error else str(result))
@@ -273,8 +274,12 @@ def seconds_left(cells: Sequence[Cell], results: Sequence[CellResult], n_workers
     return sum(means.get((cell.data, cell.method), typical) for cell in left) / n_workers
 
 
-def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], provenance: Provenance) -> CellResult:
-    """Run one cell; if it raises, or its outcome cannot be kept, its result is that failure."""
+def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], provenance: Provenance, folder: Path | None) -> CellResult:
+    """Run one cell; if it raises, or its outcome cannot be kept, its result is that failure.
+
+    It is written into a folder here, in the worker, where the machine is the same: then even the cell of a worker whose
+    caller was killed is kept.
+    """
     started, notes = time.perf_counter(), dict[str, None]()
 
     def result_of(outcome: Outcome | Exception) -> CellResult:
@@ -286,9 +291,12 @@ def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], provenance: Provenance
             warnings.simplefilter("always", WorstClassWarning)
             outcome = run_cell(cell)
         notes |= dict.fromkeys(str(warning.message) for warning in caught)
-        return CellResult.model_validate_json(result_of(outcome).model_dump_json())  # as it will be read
+        result = CellResult.model_validate_json(result_of(outcome).model_dump_json())  # as it will be read
     except Exception as error:
-        return result_of(error)
+        result = result_of(error)
+    if folder is not None:
+        result.write(folder)
+    return result
 
 
 def find_result(cell: Cell, file: Path) -> CellResult | None:
@@ -300,10 +308,14 @@ def find_result(cell: Cell, file: Path) -> CellResult | None:
         result = CellResult.read(file)
     except (OSError, ValueError):
         return None
-    there, wanted = ({"data": one.data, **one.settings} for one in (result, cell))
-    differ = [name for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
-    if differ:
-        values = ", ".join(f"{name} ({there.get(name)} in the file, {wanted.get(name)} asked for)" for name in differ)
-        hint = f"It differs in {values}. Choose another folder (--out), or delete the old cells (--overwrite)."
+    if differing := differing_settings(cell, result):
+        hint = f"It differs in {differing}. Choose another folder (--out), or delete the old cells (--overwrite)."
         raise ParameterError("folder", "run_cells", allowed="one with the same settings", got=str(file), hint=hint)
     return result if result.error is None else None
+
+
+def differing_settings(cell: Cell, result: CellResult) -> str:
+    """Say in which settings a result differs from a cell; empty if in none."""
+    there, wanted = ({"data": one.data, **one.settings} for one in (result, cell))
+    differ = [name for name in {**there, **wanted} if there.get(name) != wanted.get(name)]
+    return ", ".join(f"{name} ({there.get(name)} in the file, {wanted.get(name)} asked for)" for name in differ)

@@ -103,8 +103,9 @@ def ideal_answers(regions: Regions, points: FloatArray, n_steps: int = 150) -> I
     """Return answers whose worst-class error is the least possible: class indices, -1 outside all regions.
 
     Where regions overlap, the nearest centre answers, by squared distances minus an offset for each class. The offsets
-    are raised for classes with a larger error until all errors are equal. No other answers have a lower worst-class
-    error: all points are answered with a region that contains them, so that the mean error is the least, too.
+    are raised for classes with a larger error until all errors are equal, but for the coarseness of the grid. No other
+    answers have a lower worst-class error: all points are answered with a region that contains them, so that the mean
+    error is the least, too.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from worstclass.data.registry import load_dataset, named_dataset
 from worstclass.data.splits import Splits, at_most
 from worstclass.exceptions import UnknownNameError
 from worstclass.experiments.grid import Entry
-from worstclass.methods import build_method
+from worstclass.methods import build_method, find_method
 
 SCALES = ("paper", "cpu", "smoke")
 #: candidates of theta for real data
@@ -34,21 +34,24 @@ class Problem:
     ----------
     name, title : in files and commands, and in tables.
     data, options : name of the data set, and further options of ``load_dataset``.
-    in_paper : whether the paper has it; the others were added here.
     seeds : number of draws or splits.
     train_rows, val_rows : rows that are drawn from the training and validation part; None takes all.
     network, learner : the network and the options of ``TorchLearner``.
     epochs : epochs of a single network at most.
     patience : epochs without a lower training loss that end the training of a single network; None trains to the end.
-    select_on : what chooses the epoch of a single network: the training ``"loss"``, or a validation error.
+    select_on : what chooses the epoch of a single network: the training ``"loss"`` where there are no validation rows,
+        or a validation error.
     theta, thetas : the paper's floor, and the candidates of which validation rows choose one.
     gamma, gammas : the paper's gamma, and the candidates of the sensitivity table.
     instance_gammas : candidates of gamma of Boosting, which weighs rows.
     instance_epochs : epochs of all rounds of Boosting together at most; None is no limit. The authors stopped it after
         a week.
-    round_epochs, round_patience : epochs of a round of boosting at most, and without progress of the edge.
+    round_epochs, round_patience : epochs of a round of boosting at most, and without progress of the edge; also those
+        of the single round of 0.5-DNN.
     boosting_epochs : epochs of all rounds together at most; None is no limit.
     warm_up : epochs of cross-entropy before the influence-balanced loss.
+    fold_epochs : epochs of ``auto-networks``, which divides them among the folds.
+    loss_options : options of the losses that the authors set, by method.
     shares : of the classes in the population, where the test part has as many rows of each; None where the test part
         has the shares of the population.
     changes : by scale, what replaces the paper's settings.
@@ -58,7 +61,6 @@ class Problem:
     title: str
     data: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    in_paper: bool = True
     seeds: int = 1
     train_rows: int | None = None
     val_rows: int | None = None
@@ -77,8 +79,15 @@ class Problem:
     round_patience: int = 1_000
     boosting_epochs: int | None = None
     warm_up: int = 50
+    fold_epochs: int = 200
+    loss_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     shares: tuple[float, ...] | None = None
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def validates(self) -> bool:
+        """Whether there are validation rows, which choose epochs and candidates."""
+        return self.select_on != "loss"
 
     def at(self, scale: str) -> Problem:
         """Return the problem at a scale."""
@@ -115,19 +124,19 @@ def _told(value: Any, other: Any) -> str:
 
 
 def _artificial(name: str, title: str, data: str, theta: float, thetas: tuple[float, ...], **more: Any) -> Problem:
-    """Declare a problem of the artificial data; on a CPU only the numbers of draws and of test rows are others."""
+    """Declare a problem of the artificial data; on a CPU it has other draws and test rows, and a limit for Boosting."""
     options, imbalanced = more.pop("options", {}), data == "artificial-imbalanced"
     full = {"n_test_min": 10_000} if imbalanced else {"n_test": 100_000}
     shares = {"shares": (10 / 31, 10 / 31, 10 / 31, 1 / 31)} if imbalanced else {}
-    small = {"n_min": 4} if imbalanced else {"n_train": 12}
-    network = {"learner": {"lr": 0.01, "module_options": {"hidden": [8]}}}
+    small = {"n_min": 4 + options["n_min"] // 20} if imbalanced else {"n_train": 20}
+    learner = {"lr": 0.01, "batch_size": 512}
     return Problem(
         name,
         title,
         data,
         {**options, **full},
         seeds=5,
-        learner={"lr": 0.01},
+        learner=learner,
         epochs=10_000,
         patience=100,
         select_on="loss",
@@ -136,21 +145,23 @@ def _artificial(name: str, title: str, data: str, theta: float, thetas: tuple[fl
         gamma=0.0995,
         gammas=(0.0995, 0.2495, 0.4995) if imbalanced else (0.0995, 0.2995, 0.4995),
         instance_gammas=(0.0995,),
+        fold_epochs=750,
         changes={
             "cpu": {"options": {**options, "n_test": 4_000}, "seeds": 15, "instance_epochs": 10_000, **shares},
             "smoke": {
                 "options": {**options, **small, "n_test": 30},
                 "seeds": 2,
                 **shares,
-                **network,
-                "epochs": 5,
-                "gamma": 0.4995,
-                "instance_gammas": (0.4995,),
-                "round_epochs": 5,
-                "boosting_epochs": 20,
-                "instance_epochs": 20,
-                "thetas": thetas[:2],
+                "learner": {"lr": 0.03, "batch_size": 512, "module_options": {"hidden": [16]}},
+                "epochs": 20,
+                "theta": 0.1,
+                "thetas": (0.1, 0.2),
+                "gamma": 0.0995,
+                "round_epochs": 20,
+                "boosting_epochs": 60,
+                "instance_epochs": 60,
                 "warm_up": 2,
+                "fold_epochs": 20,
             },
         },
         **more,
@@ -175,6 +186,7 @@ def _images(name: str, title: str, data: str | None = None, **more: Any) -> Prob
         "round_patience": 10,
         "boosting_epochs": 120,
         "instance_epochs": 120,
+        "fold_epochs": 30,
         **more.pop("cpu", {}),
     }
     smoke = {
@@ -189,6 +201,7 @@ def _images(name: str, title: str, data: str | None = None, **more: Any) -> Prob
         "round_epochs": 2,
         "boosting_epochs": 4,
         "instance_epochs": 4,
+        "fold_epochs": 2,
     }
     return Problem(
         name,
@@ -197,6 +210,7 @@ def _images(name: str, title: str, data: str | None = None, **more: Any) -> Prob
         network=network,
         learner=learner,
         gammas=(0.0995, 0.1995, 0.2995, 0.3995),
+        loss_options={"la": {"tau": 2.25}},
         **{"gamma": paper.get("gamma", 0.2995), "theta": paper.get("theta", 0.9), **more},
         changes={"cpu": cpu, "smoke": smoke},
     )
@@ -223,11 +237,11 @@ PROBLEMS = {
         _images("cifar10", "CIFAR-10"),
         _images("cifar100", "CIFAR-100"),
         _images("tiny-imagenet", "Tiny ImageNet"),
-        _images("fashion-mnist", "Fashion-MNIST", in_paper=False),
+        _images("fashion-mnist", "Fashion-MNIST (added)"),
         _images("imbalanced-cifar10", "Imb. CIFAR-10"),
         _images("emnist", "EMNIST"),
         _images("tissuemnist", "TissueMNIST", epochs=100),
-        _images("retinamnist", "RetinaMNIST", in_paper=False, gamma=0.0995, epochs=100, cpu={"epochs": 60}),
+        _images("retinamnist", "RetinaMNIST (added)", gamma=0.0995, epochs=100, cpu={"epochs": 60, "fold_epochs": 60}),
     )
 }
 
@@ -243,6 +257,7 @@ def method_entry(problem: Problem, name: str, method: str, *, learner: Mapping[s
         "learner": {**problem.learner, **learner},
         "select_on": problem.select_on,
         **more,
+        "options": {**find_method(method).options, **more.get("options", {})},  # a new default is another cell
     }
     return Entry(name, settings, _Build(settings))
 
@@ -267,11 +282,13 @@ def single(method: str, select_on: str | None = None, name: str | None = None) -
         more: dict[str, Any] = {"max_epochs": problem.epochs}
         if problem.patience is not None:
             more["params"] = {"patience": problem.patience}
-        if select_on is not None and problem.select_on != "loss":
+        if method in problem.loss_options:
+            more["options"] = problem.loss_options[method]
+        if select_on is not None and problem.validates:
             more["select_on"] = select_on
         if method.startswith("ib"):
             more["options"] = {"after": problem.warm_up}
-            if problem.select_on == "loss":  # it changes its loss on the way, so that losses cannot be compared
+            if not problem.validates:  # it changes its loss on the way, so that losses cannot be compared
                 more |= {"select_on": "average", "max_epochs": 4 * problem.warm_up, "params": {}}
         return [method_entry(problem, name or method, method, **more)]
 
@@ -290,15 +307,15 @@ def _boosted(problem: Problem, name: str, method: str, options: Mapping[str, Any
 def boosting(problem: Problem) -> list[Entry]:
     """Boosting over rows, with each candidate of gamma."""
     return [
-        _boosted(problem, f"boosting-gamma{gamma:g}", "boosting", {"gamma": gamma}) for gamma in problem.instance_gammas
+        _boosted(problem, f"boosting-gamma{gamma:g}", "boosting", {"gamma": gamma}, learner={"start": "same"})
+        for gamma in problem.instance_gammas
     ]
 
 
 def half_dnn(problem: Problem) -> list[Entry]:
     """One network until every class meets theta, for each candidate of theta."""
     patience = {"patience": problem.round_patience}
-    limit = problem.round_epochs if problem.boosting_epochs is None else problem.epochs
-    common: dict[str, Any] = {"options": patience, "max_epochs": limit, "select_on": "worst"}
+    common: dict[str, Any] = {"options": patience, "max_epochs": problem.round_epochs, "select_on": "worst"}
     return [
         method_entry(problem, f"0.5-dnn-theta{theta:g}", "0.5-dnn", theta=theta, **common)
         for theta in candidates(problem)
@@ -322,7 +339,7 @@ def zero_training_error(problem: Problem) -> list[Entry]:
 
 def candidates(problem: Problem) -> tuple[float, ...]:
     """Return the thetas that a table tries: all where validation rows choose, else the paper's."""
-    return (problem.theta,) if problem.select_on == "loss" else problem.thetas
+    return problem.thetas if problem.validates else (problem.theta,)
 
 
 #: how ours is done: as the equations of the paper, as the authors' code, and as worstclass does it
@@ -358,17 +375,9 @@ def ours_with_offsets(problem: Problem) -> list[Entry]:
 
 
 def auto_networks(problem: Problem) -> list[Entry]:
-    """The default of this package for the network: one for each fold, with offsets; the epochs of a single network."""
-    is_artificial = problem.select_on == "loss"
-    return [
-        method_entry(
-            problem,
-            "auto-networks",
-            "auto-networks",
-            select_on="worst",
-            max_epochs=min(750, problem.epochs) if is_artificial else problem.epochs,
-        )
-    ]
+    """The default of this package for the network: one for each fold, with offsets."""
+    name = "auto-networks"
+    return [method_entry(problem, name, name, select_on="worst", max_epochs=problem.fold_epochs)]
 
 
 @dataclass(frozen=True)
@@ -437,6 +446,11 @@ class Target:
         """Whether it is drawn and has no table."""
         return self.name.startswith("fig-")
 
+    @property
+    def takes_rows(self) -> bool:
+        """Whether it is a table of methods, to which rows can be added."""
+        return self.layout in ("errors", "training")
+
     def entries(self, problem: Problem) -> list[Entry]:
         """Return all that is trained on a problem."""
         if self.layout == "gamma":
@@ -451,8 +465,7 @@ _BALANCED = ("cifar10", "cifar100", "tiny-imagenet", "fashion-mnist")
 _IMBALANCED = ("imbalanced-cifar10", "emnist", "tissuemnist", "retinamnist")
 _TABLE1 = (_CE, _BOOSTING, _HALF, _NAIVE, _OURS, _AUTHORS, _EXTENDED, _AUTO)
 _TABLE2 = (_CE, _WCE, _BOOSTING, _HALF, _NAIVE, _OURS, _AUTHORS, _EXTENDED, _AUTO)
-_OF = _LOSSES
-_TABLE3 = (_CE, _BOOSTING, _NAIVE, *(_OF[name] for name in ("Focal", "IB", "IB+Focal", "LA", "CDT", "VS")))
+_TABLE3 = (_CE, _BOOSTING, _NAIVE, *(_LOSSES[name] for name in ("Focal", "IB", "IB+Focal", "LA", "CDT", "VS")))
 _TABLE4 = (_CE, _WCE, _BOOSTING, _NAIVE, *_LOSSES.values())
 
 TARGETS = {
@@ -466,7 +479,7 @@ TARGETS = {
             "errors on balanced images",
             "errors",
             _BALANCED,
-            (*_TABLE3, _WCE, _OF["CB"], _OF["IB+CB"], _HALF, *_REAL, _BY_WORST),
+            (*_TABLE3, _WCE, _LOSSES["CB"], _LOSSES["IB+CB"], _HALF, *_REAL, _BY_WORST),
         ),
         Target(
             "table4",
@@ -532,5 +545,5 @@ def find_target(name: str) -> Target:
     """Return a target by its name or alias; an unknown name gets a suggestion."""
     known = {word: target for target in TARGETS.values() for word in (target.name, target.alias)}
     if name not in known:
-        raise UnknownNameError("TARGET", "reproduce", name, ["all", *known])
+        raise UnknownNameError("TARGET", "reproduce", name, ["all", *TARGETS])
     return known[name]

@@ -5,6 +5,7 @@ All targets of a scale share one folder of cells, so what one target trained, an
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,9 +20,9 @@ from worstclass.data.facts import find
 from worstclass.data.registry import named_dataset
 from worstclass.data.splits import Splits
 from worstclass.exceptions import DatasetError, ParameterError
-from worstclass.experiments.cells import Cell, CellResult, cell_file, find_result
+from worstclass.experiments.cells import Cell, CellResult, cell_file, differing_settings
 from worstclass.experiments.grid import Entry, Grid, cells_of, run_grids
-from worstclass.experiments.paper import PROBLEMS, Problem, Row, Target
+from worstclass.experiments.paper import PROBLEMS, Problem, Row, Target, ours_at
 from worstclass.experiments.printed import PRINTED
 from worstclass.experiments.run import PARTS
 
@@ -67,7 +68,11 @@ class Reproduction:
                 find(named_dataset(problem.data), self.root)
                 here.append(problem)
             except DatasetError as error:
-                absent[problem.title] = f"{str(error).split('. ')[0]}."
+                absent[problem.title] = f"{str(error).split('. ')[0]}. `worstclass datasets` says how to get it."
+        names = {entry.name for problem in here for entry in self.target.entries(problem)}
+        if clash := [entry.name for entry in self.own if entry.name in names]:
+            hint = "Rename your function."
+            raise ParameterError("methods", "reproduce", allowed="with names of their own", got=clash, hint=hint)
         object.__setattr__(self, "problems", tuple(here))
         object.__setattr__(self, "absent", absent)
 
@@ -84,9 +89,19 @@ class Reproduction:
         """Return all cells."""
         return cells_of(self.grids())
 
-    def run(self, progress: Callable[[str], None] | None = None, **options: Any) -> list[CellResult]:
-        """Run the cells that are missing; ``options`` are ``n_jobs`` and ``cluster`` of ``run_cells``."""
+    def run(
+        self, progress: Callable[[str], None] | None = None, *, overwrite: bool = False, **options: Any
+    ) -> list[CellResult]:
+        """Run the cells that are missing; ``options`` are ``n_jobs`` and ``cluster`` of ``run_cells``.
+
+        ``overwrite`` removes the results that were made with other settings; without it they are refused.
+        """
         grids = self.grids()
+        for cell in cells_of(grids) if overwrite else ():
+            file = cell_file(cell, self.cells_folder, by_data=True)
+            with contextlib.suppress(OSError, ValueError):
+                if differing_settings(cell, CellResult.read(file)):
+                    file.unlink()
         return run_grids(grids, self.cells_folder, progress, by_data=True, **options) if grids else []
 
     def results(self) -> tuple[list[CellResult], list[str]]:
@@ -94,15 +109,19 @@ class Reproduction:
         found, refused = [], []
         for cell in self.cells():
             file = cell_file(cell, self.cells_folder, by_data=True)
-            try:
-                result = find_result(cell, file)
-            except ParameterError as error:
-                refused.append(f"{file} is left out: it is of other settings. {error}")
+            if not file.exists():
                 continue
-            if result is not None:
+            try:
+                result = CellResult.read(file)
+            except (OSError, ValueError):
+                refused.append(f"{file} is left out: it is damaged.")
+                continue
+            if differing := differing_settings(cell, result):
+                refused.append(f"{file} is left out: it was made with other settings: {differing}.")
+            elif result.error is not None:
+                refused.append(f"{file} is left out: the training failed: {result.error}")
+            else:
                 found.append(result)
-            elif file.exists():
-                refused.append(f"{file} is left out: {_failure(file)}.")
         return found, refused
 
     def tables(self, results: Sequence[CellResult]) -> list[Table]:
@@ -132,14 +151,6 @@ class Reproduction:
             counted=PARTS,
             observe=observe if is_drawn else None,
         )
-
-
-def _failure(file: Path) -> str:
-    """Say why the file of a cell has no result."""
-    try:
-        return f"the training failed with {CellResult.read(file).error}"
-    except (OSError, ValueError):
-        return "it is damaged"
 
 
 def observe(model: Any, splits: Splits) -> dict[str, Any]:
@@ -338,13 +349,13 @@ def _training_table(work: Reproduction, done: Done) -> list[Table]:
 
 def _theta_table(work: Reproduction, done: Done) -> list[Table]:
     """Worst and average test error of every problem, one line a theta."""
-    from worstclass.experiments.paper import ours_at
-
     rows = []
-    for theta in sorted({theta for problem in work.problems for theta in problem.thetas}):
+    trained = {problem.name: _on_common_seeds(problem, problem.thetas, ours_at, done) for problem in work.problems}
+    printed = {float(theta) for theta in PRINTED[work.target.name]}
+    for theta in sorted(printed.union(*trained.values())):
         values: list[Value] = []
         for problem in work.problems:
-            results = done.get((problem.name, ours_at(problem, theta).name), {}) if theta in problem.thetas else {}
+            results = trained[problem.name].get(theta, {})
             values += _errors(problem, results, _printed(work.target.name, f"{theta:g}", problem.name))
         rows.append(TableRow(f"theta = {theta:g}", tuple(values)))
     columns = tuple(Column(problem.title, metric) for problem in work.problems for metric in (WORST, AVERAGE))
@@ -353,14 +364,14 @@ def _theta_table(work: Reproduction, done: Done) -> list[Table]:
 
 def _gamma_table(work: Reproduction, done: Done) -> list[Table]:
     """Average and worst error, one column a gamma; a table for each problem."""
-    from worstclass.experiments.paper import ours_at
-
     tables = []
     for problem in work.problems:
-        by_gamma = []
-        for gamma in problem.gammas:
-            results = done.get((problem.name, ours_at(problem, problem.theta, gamma).name), {})
-            by_gamma.append(_errors(problem, results, _printed("gamma", f"{gamma:g}", problem.name)))
+        entry = lambda problem, gamma: ours_at(problem, problem.theta, gamma)  # noqa: E731
+        trained = _on_common_seeds(problem, problem.gammas, entry, done)
+        by_gamma = [
+            _errors(problem, trained.get(gamma, {}), _printed("gamma", f"{gamma:g}", problem.name))
+            for gamma in problem.gammas
+        ]
         rows = [
             TableRow(AVERAGE, tuple(average for _, average in by_gamma)),
             TableRow(WORST, tuple(worst for worst, _ in by_gamma)),
@@ -369,6 +380,22 @@ def _gamma_table(work: Reproduction, done: Done) -> list[Table]:
         columns = tuple(Column("gamma", f"{gamma:g}") for gamma in problem.gammas)
         tables.append(Table(f"gamma-{problem.name}", title, columns, tuple(rows)))
     return tables
+
+
+def _on_common_seeds(
+    problem: Problem, values: Sequence[float], entry: Callable[[Problem, float], Entry], done: Done
+) -> dict[float, dict[int, CellResult]]:
+    """Return the results of ours by theta or gamma, on the seeds that all values with any result have."""
+    found = {value: done.get((problem.name, entry(problem, value).name), {}) for value in values}
+    found = {value: results for value, results in found.items() if results}
+    seeds = set.intersection(*map(set, found.values())) if found else set()
+    return {value: {seed: results[seed] for seed in sorted(seeds)} for value, results in found.items()}
+
+
+def results_by_theta(problem: Problem, done: Done) -> dict[float, list[CellResult]]:
+    """Return the results of ours by theta, on common seeds."""
+    trained = _on_common_seeds(problem, problem.thetas, ours_at, done)
+    return {theta: list(results.values()) for theta, results in trained.items() if results}
 
 
 LAYOUTS: dict[str, Callable[[Reproduction, Done], list[Table]]] = {

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from worstclass._text import duration, text_table
+from worstclass.experiments.cells import CellResult
 from worstclass.experiments.reproduction import Detail, Reproduction, Table, Value
 
 LEGEND = (
@@ -56,8 +57,13 @@ def table_text(work: Reproduction, tables: Sequence[Table]) -> str:
     return "\n".join([*lines, LEGEND, *differences(work)])
 
 
-def table_markdown(work: Reproduction, tables: Sequence[Table], refused: Sequence[str] = ()) -> str:
-    """Write the tables of a target as Markdown: in the paper's layout, then what else is known of every row."""
+def table_markdown(
+    work: Reproduction, tables: Sequence[Table], results: Sequence[CellResult] = (), refused: Sequence[str] = ()
+) -> str:
+    """Write the tables of a target as Markdown: in the paper's layout, then what else is known of every row.
+
+    ``results`` say which versions made them; ``refused`` are lines on files that were left out.
+    """
     lines: list[str] = [f"# {work.target.name}: {work.target.title}", ""]
     for table in tables:
         if len(tables) > 1:
@@ -80,7 +86,8 @@ def table_markdown(work: Reproduction, tables: Sequence[Table], refused: Sequenc
             ),
             "",
         ]
-    lines += ["## Settings", "", *(f"- {line}" for line in [*differences(work), *refused])]
+    made = dict.fromkeys(f"Made by {result.provenance}." for result in results)
+    lines += ["## Settings", "", *(f"- {line}" for line in [*differences(work), *made, *refused])]
     return "\n".join(lines) + "\n"
 
 
@@ -113,14 +120,15 @@ def table_csv(tables: Sequence[Table]) -> str:
 
 
 def table_latex(tables: Sequence[Table]) -> str:
-    """Write the tables in the paper's layout for LaTeX; the least value of ours in every column is bold."""
+    """Write the tables in the paper's layout for LaTeX; the least value of every column is bold."""
     return "\n".join(_latex(table) for table in tables)
 
 
-def write_tables(work: Reproduction, tables: Sequence[Table], refused: Sequence[str] = ()) -> list[Path]:
+def write_tables(work: Reproduction, results: Sequence[CellResult], refused: Sequence[str] = ()) -> list[Path]:
     """Write the files of a target's tables; return their paths."""
+    tables = work.tables(results)
     texts: Mapping[str, str] = {
-        ".md": table_markdown(work, tables, refused),
+        ".md": table_markdown(work, tables, results, refused),
         ".csv": table_csv(tables),
         ".tex": table_latex(tables),
     }
@@ -157,7 +165,7 @@ def _latex(table: Table) -> str:
     lines = [
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_escaped(table.title)}. Paper / here, errors in \%.}}",
+        rf"\caption{{{_escaped(table.title[0].upper() + table.title[1:])}. Paper / here, errors in \%.}}",
         rf"\begin{{tabular}}{{l{'c' * len(table.columns)}}}",
         r"\hline",
         rf" & {spans} \\ \hline",

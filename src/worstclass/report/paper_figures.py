@@ -11,12 +11,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from worstclass._typing import IntArray
 from worstclass.data.registry import named_dataset
 from worstclass.experiments.cells import CellResult
 from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, least_worst_error
-from worstclass.experiments.paper import Problem, ours_at
+from worstclass.experiments.paper import Problem
 from worstclass.experiments.reproduction import (
     SIDE,
     Reproduction,
@@ -24,6 +25,7 @@ from worstclass.experiments.reproduction import (
     chosen_results,
     class_errors,
     results_by_entry,
+    results_by_theta,
     worst_error,
 )
 from worstclass.report.figures import COLOURS, as_text, save_figure
@@ -173,7 +175,9 @@ def _weights(work: Reproduction, results: Sequence[CellResult]) -> Figure | None
     figure = Figure(figsize=(7, 3.5), layout="constrained")
     axis = figure.subplots()
     for k in range(weights.shape[1]):
-        axis.plot(np.arange(1, len(weights) + 1), weights[:, k], color=COLOURS[k], label=f"{k + 1}")
+        marker = "o" if len(weights) < 10 else None
+        axis.plot(np.arange(1, len(weights) + 1), weights[:, k], color=COLOURS[k], marker=marker, label=f"{k + 1}")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set(xlabel="round", ylabel="class weight", ylim=(0, None))
     axis.legend(title="class", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     axis.spines[["top", "right"]].set_visible(False)
@@ -234,12 +238,8 @@ def _accuracies(results: Sequence[CellResult]) -> Any:
 def _theta(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
     """Worst-class and average error against theta; the chosen theta is marked."""
     done = results_by_entry(results)
-    curves: list[tuple[Problem, dict[float, list[CellResult]]]] = []
-    for problem in work.problems:
-        names = {theta: ours_at(problem, theta).name for theta in problem.thetas}
-        found = {theta: list(done.get((problem.name, name), {}).values()) for theta, name in names.items()}
-        if any(found.values()):
-            curves.append((problem, {theta: of_theta for theta, of_theta in found.items() if of_theta}))
+    found_by_problem = [(problem, results_by_theta(problem, done)) for problem in work.problems]
+    curves = [(problem, found) for problem, found in found_by_problem if found]
     if not curves:
         return None
     n_columns = min(4, len(curves))
@@ -253,7 +253,8 @@ def _theta(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
         axis.plot(thetas, worst, "o-", color=COLOURS[4], label="worst class")
         axis.plot(thetas, average, "s--", color=COLOURS[0], label="average")
         chosen = _chosen_theta(problem, found)
-        axis.axvline(chosen, color="0.5", linestyle=":", label=f"chosen: {chosen:g}")
+        label = "chosen" if problem.validates else "of the paper"
+        axis.axvline(chosen, color="0.5", linestyle=":", label=f"{label}: {chosen:g}")
         axis.set(xlabel="theta", ylabel="test error [%]", ylim=(0, None), title=problem.title)
         axis.legend(frameon=False, fontsize=8)
         axis.spines[["top", "right"]].set_visible(False)
