@@ -188,9 +188,26 @@ def introduction(cells: list[Cell], scores: Scores, folder: str) -> list[str]:
         names = ", ".join(f"{table}:{split}" for table, split in sorted(unfinished))
         lines += [f"Not counted, because not all methods have finished there: {names}.", ""]
     if left_out:
-        names = ", ".join(f"{name} ({count} cells)" for name, count in sorted(left_out.items()))
-        lines += [f"Not shown, because they ran on less than half of the splits: {names}.", ""]
+        names = "; ".join(beside_auto(name, count, cells) for name, count in sorted(left_out.items()))
+        lines += [f"Not in the tables, because they ran on less than half of the splits: {names}.", ""]
     return lines
+
+
+def beside_auto(method: str, count: int, cells: list[Cell]) -> str:
+    """Say how a method and the default did on the cells that both have finished."""
+    found: dict[str, dict[tuple[str, int], Cell]] = {method: {}, AUTO: {}}
+    for cell in cells:
+        if cell["method"] in found and cell["status"] == "done":
+            found[cell["method"]][cell["table"]["name"], cell["split"]] = cell
+    both = sorted(set(found[method]) & set(found[AUTO]))
+    if not both:
+        return f"{method} ({count} cells)"
+    told = [
+        f"{sum(found[name][pair]['errors']['worst'] for pair in both) / len(both):.1%} in "
+        f"{sum(found[name][pair]['seconds'] for pair in both) / len(both):.1f} s"
+        for name in (method, AUTO)
+    ]
+    return f"{method} ({count} cells: {told[0]}, where {AUTO} has {told[1]})"
 
 
 def undecided_note(scores: Scores, apart: list[Pair], patterns: list[str]) -> list[str]:

@@ -701,3 +701,19 @@ def test_the_epoch_with_the_least_training_loss_is_kept_and_patience_counts_from
     worst.fit(splits.train.X, splits.train.y, splits.test.X, splits.test.y)
     assert [record.loss for record in worst.history_] == losses  # the same training, another choice
     assert worst.best_epoch_ != model.best_epoch_
+
+
+def test_stages_are_the_network_as_it_was():
+    splits = load_dataset("artificial-balanced", n_train=30, n_test=40)
+    learner = TorchLearner("mlp", module_options={"hidden": (16,)}, lr=0.05)
+    model = NetworkClassifier(learner, max_epochs=12, snapshots=(3, 6, 50), random_state=0)
+    stages = model.fit(splits.train.X, splits.train.y).stages()
+    assert list(stages) == [3, 6]  # training ended before 50
+    for epoch, stage in stages.items():
+        assert (stage.best_epoch_, stage.n_epochs_) == (epoch, 12)
+        record = model.history_[epoch - 1]
+        right = stage.predict(splits.train.X) == splits.train.y
+        assert right.sum() == sum(record.correct)
+        assert stage.training_report_.plain_error == pytest.approx(1 - right.mean())
+    assert not np.array_equal(stages[3].predict_proba(splits.test.X), model.predict_proba(splits.test.X))
+    assert model.best_epoch_ in range(1, 13)

@@ -35,11 +35,13 @@ from worstclass import (
     WorstClassOffsets,
     certify,
     class_report,
+    load_dataset,
     load_model,
     save_model,
 )
 from worstclass.boosting.callbacks import Callback
 from worstclass.ensembles import worst_class
+from worstclass.ensembles.members import Candidate, log_loss
 from worstclass.ensembles.portfolio import SoftmaxSVC, give_epochs, portfolio_for
 from worstclass.ensembles.schedule import Schedule, default_folds
 from worstclass.exceptions import (
@@ -565,3 +567,25 @@ def test_a_held_out_part_gives_all_classes_the_same_weight():
     model.fit(X, y, np.arange(100, 200.0)[:, None], np.arange(100) % 3)
     (total,) = Recorder.heard
     assert total / total[0] == pytest.approx([1, 1, 1])
+
+
+# stages of networks
+
+
+def test_held_out_rows_choose_the_epoch_of_networks():
+    """Ten rows of a class among hundreds: a network that trains on is soon sure of the wrong class."""
+    splits = load_dataset("artificial-imbalanced", n_min=10, n_test=200)
+    model = WorstClassClassifier([TorchLearner("mlp", lr=0.01)], cv=2, max_epochs=160, random_state=0)
+    model.fit(splits.train.X, splits.train.y)
+    epochs = {member.best_epoch_ for member in model.estimators_}
+    assert epochs <= {5, 10, 20, 40}  # of 80 epochs each
+    assert len(epochs) == 1  # one choice for all folds
+    assert {member.n_epochs_ for member in model.estimators_} == {80}
+    assert all(not member.stages() for member in model.estimators_)  # let go
+
+
+def test_the_log_loss_of_a_member_is_the_mean_over_the_classes():
+    probability = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0], [0.2, 0.8]])
+    member = Candidate("m", [], probability, np.array([0, 0, 0, 1]), 0.0)
+    first = (np.log(2) + np.log(4) + 0) / 3
+    assert log_loss(member) == pytest.approx((first + np.log(1 / 0.8)) / 2)

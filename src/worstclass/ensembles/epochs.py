@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from worstclass._typing import IntArray
 from worstclass.data.labels import Labels
-from worstclass.learners.base import Epoch, Inputs, Verdict
+from worstclass.learners.base import Epoch, Inputs, Member, Verdict
 from worstclass.learners.budget import Meter
 from worstclass.metrics import SELECTION, ClassCounts, count_correct
 
@@ -69,6 +70,7 @@ class EpochChoice:
     patience : epochs without progress after which training ends; None trains to the end.
     meter : a budget that several networks may share.
     member : number of the network in the records.
+    keep_at : epochs after which the network is kept in ``snapshots``, whatever is chosen.
     """
 
     labels: Labels
@@ -78,6 +80,8 @@ class EpochChoice:
     patience: int | None
     meter: Meter
     member: int = 1
+    keep_at: Collection[int] = ()
+    snapshots: dict[int, Member] = field(default_factory=dict, init=False)
     records: list[EpochRecord] = field(default_factory=list, init=False)
     best: EpochRecord | None = field(default=None, init=False)
     _time: Meter = field(default_factory=Meter, init=False)
@@ -87,6 +91,8 @@ class EpochChoice:
         self.meter.count()
         record = self._record(done)
         self.records.append(record)
+        if record.epoch in self.keep_at:
+            self.snapshots[record.epoch] = done.snapshot()
         better = self.best is None or self._rank(record) < self._rank(self.best)
         if better:
             self.best = record

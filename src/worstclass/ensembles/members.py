@@ -6,6 +6,7 @@ import math
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from worstclass._text import n_of
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
-from worstclass.data.splits import allot, draw
+from worstclass.data.splits import allot, draw, take_rows
 from worstclass.ensembles.combination import stratified_folds
 from worstclass.ensembles.portfolio import OWNER
 from worstclass.ensembles.schedule import extrapolate
@@ -25,6 +26,8 @@ from worstclass.wrappers.scores import Split, aligned_scores, out_of_fold, resol
 N_PARTS = 5
 #: share of the rows on which the cost of a member is estimated, and their least number
 PROBE_SHARE, LEAST_PROBE = 0.1, 200
+#: probabilities count as no smaller
+SMALLEST = 1e-6
 
 
 class Candidate(NamedTuple):
@@ -115,6 +118,7 @@ def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | Non
     """Train one clone per split; collect its probabilities of the held-out rows.
 
     Networks get row weights that give every class the same total; other classifiers have class weights of their own.
+    The held-out rows choose the epoch of networks that keep several.
     """
     started = time.perf_counter()
     options = {"sample_weight": (1 / task.labels.totals)[task.labels.index]} if _is_network(estimator) else {}
@@ -122,7 +126,35 @@ def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | Non
         estimator, task.X, task.labels, task.splits, _kind(estimator),
         held_out=task.held_out, options=options, n_jobs=n_jobs,
     )  # fmt: skip
-    return Candidate(name, found.models, np.exp(found.scores), found.target, time.perf_counter() - started)
+    trained = Candidate(name, found.models, np.exp(found.scores), found.target, 0.0)
+    if _is_network(estimator):
+        trained = min([trained, *_stages(trained, task)], key=log_loss)
+        for model in found.models:
+            model._snapshots = {}
+    return trained._replace(seconds=time.perf_counter() - started)
+
+
+def _stages(trained: Candidate, task: HeldOutTask) -> Iterator[Candidate]:
+    """Yield the stages that all models of a network have."""
+    rows, target = task.held_out
+    stages = [model.stages() for model in trained.models]
+    for epoch in sorted(set.intersection(*map(set, stages))):
+        models, parts = [of_model[epoch] for of_model in stages], []
+        for model, (train, held) in zip(models, task.splits, strict=True):
+            known = held[np.isin(target[held], task.labels.index[train])]
+            parts.append(class_probabilities(model, take_rows(rows, known), task.labels.n_classes))
+        yield trained._replace(models=models, probability=np.concatenate(parts))
+
+
+def log_loss(member: Candidate) -> float:
+    """Return the mean over the classes of the mean log loss on held-out rows.
+
+    A class of a few rows decides the worst-class error by single rows; its log loss tells sooner that a network is
+    overfitted.
+    """
+    of_row = -np.log(np.maximum(member.probability[np.arange(len(member.target)), member.target], SMALLEST))
+    totals = np.bincount(member.target)
+    return float((np.bincount(member.target, weights=of_row)[totals > 0] / totals[totals > 0]).mean())
 
 
 def _is_network(estimator: Any) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from abc import abstractmethod
+from collections.abc import Collection, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -108,17 +110,25 @@ class _Networks(LearnerClassifier):
         for number, epochs in enumerate(self._shares(labels), start=1):
             if members and meter.spent:
                 break
-            choice = EpochChoice(labels, validation, self.select_on, epochs, self.patience, meter, number)
+            choice = EpochChoice(
+                labels, validation, self.select_on, epochs, self.patience, meter, number, self._keep_at
+            )
             members.append(training.train(weight, choice, seeds.seed(1, number)).member)
             history += choice.records
             assert choice.best is not None
             best.append(choice.best)
+            self._snapshots = choice.snapshots
         self.classes_ = labels.classes
         self.encoder_ = training.encoder
         self.estimators_ = members
         self.history_: tuple[EpochRecord, ...] = tuple(history)
         self.n_epochs_ = meter.epochs
         self._conclude(best)
+
+    @property
+    def _keep_at(self) -> Collection[int]:
+        """Epochs after which the network is kept besides."""
+        return ()
 
     def _conclude(self, best: list[EpochRecord]) -> None:
         """Set what only one kind of them has."""
@@ -140,6 +150,7 @@ class NetworkClassifier(_Networks):
     max_epochs : epochs over the training sample; None is no limit, which ``max_seconds`` or ``patience`` must then set.
     patience : epochs without progress after which training ends; None trains to the end.
     max_seconds : time after which training ends with the best epoch so far; None is no limit.
+    snapshots : epochs after which the network is kept as it is then, besides the chosen one; ``stages`` gives them.
     select_on : the error by which the epoch is chosen, of the ``"worst"`` class or the ``"average"`` over all rows.
         Among equals the other one decides, then the earlier epoch. ``"loss"``: the epoch with the least training loss;
         validation rows then only have their errors counted.
@@ -164,6 +175,44 @@ class NetworkClassifier(_Networks):
     """
 
     state_names = (*LearnerClassifier.state_names, "best_epoch_")
+
+    def __init__(
+        self,
+        learner: Any,
+        *,
+        max_epochs: int | None = 200,
+        patience: int | None = None,
+        max_seconds: float | None = None,
+        select_on: str = "worst",
+        snapshots: Sequence[int] = (),
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            learner,
+            max_epochs=max_epochs,
+            patience=patience,
+            max_seconds=max_seconds,
+            select_on=select_on,
+            random_state=random_state,
+        )
+        self.snapshots = snapshots
+
+    def stages(self) -> dict[int, NetworkClassifier]:
+        """Return the network after each epoch of ``snapshots`` that training reached, as a classifier of its own.
+
+        They are held by the classifier that was fitted, and not stored with it.
+        """
+        found = {}
+        for epoch, member in getattr(self, "_snapshots", {}).items():
+            stage = copy.copy(self)
+            stage.estimators_, stage.best_epoch_, stage._snapshots = [member], epoch, {}
+            stage._restored()
+            found[epoch] = stage
+        return found
+
+    @property
+    def _keep_at(self) -> Collection[int]:
+        return self.snapshots
 
     def _shares(self, labels: Labels) -> list[int]:
         return [sys.maxsize if self.max_epochs is None else int(self.max_epochs)]
