@@ -707,7 +707,7 @@ def test_stages_are_the_network_as_it_was():
     splits = load_dataset("artificial-balanced", n_train=30, n_test=40)
     learner = TorchLearner("mlp", module_options={"hidden": (16,)}, lr=0.05)
     model = NetworkClassifier(learner, max_epochs=12, snapshots=(3, 6, 50), random_state=0)
-    stages = model.fit(splits.train.X, splits.train.y).stages()
+    stages = model.fit(splits.train.X, splits.train.y).stages_
     assert list(stages) == [3, 6]  # training ended before 50
     for epoch, stage in stages.items():
         assert (stage.best_epoch_, stage.n_epochs_) == (epoch, 12)
@@ -717,3 +717,10 @@ def test_stages_are_the_network_as_it_was():
         assert stage.training_report_.plain_error == pytest.approx(1 - right.mean())
     assert not np.array_equal(stages[3].predict_proba(splits.test.X), model.predict_proba(splits.test.X))
     assert model.best_epoch_ in range(1, 13)
+
+
+@pytest.mark.parametrize("wrong", [3, (0,), (2.5,), ("last",)])
+def test_snapshots_are_epochs(wrong):
+    model = NetworkClassifier(TorchLearner("mlp"), snapshots=wrong)
+    with pytest.raises(ParameterError, match="'snapshots' parameter of NetworkClassifier must be a list of epochs"):
+        model.fit(np.zeros((4, 2)), [0, 0, 1, 1])

@@ -87,15 +87,15 @@ def test_the_settings_of_the_paper_are_those_of_its_appendix():
 def test_a_smaller_scale_says_all_that_it_changes():
     problem = PROBLEMS["squares"]
     assert problem.reductions(problem.at("cpu")) == [
-        "options n_test 4000 instead of n_test 100000",
-        "seeds 15 instead of 5",
-        "instance_epochs 10,000 instead of no limit",
+        "data: n_test 4000 instead of n_test 100000",
+        "seeds: 15 instead of 5",
+        "epochs of Boosting: 10,000 instead of no limit",
     ]
     told = " ".join(PROBLEMS["cifar10"].reductions(PROBLEMS["cifar10"].at("cpu")))
     for words in (
-        "network cnn-small instead of resnet32",
-        "train_rows 10,000",
-        "boosting_epochs 120 instead of no limit",
+        "network: cnn-small instead of resnet32",
+        "training rows: 10,000",
+        "epochs of ours: 120 instead of no limit",
     ):
         assert words in told
 

@@ -140,7 +140,10 @@ def _write(model: Any, out: Path, result: RunResult) -> Path:
     figures = [Path("class-weights.png")] if result.boosting is not None and result.boosting.theta is not None else []
     place = write_model(model, out, {"run.json": result.model_dump(), "report.md": markdown_report(result, figures)})
     for figure in figures:
-        save_figure(class_weight_figure(layers_of(model)[-1].history_, model.classes_.tolist()), place / figure)
+        history = layers_of(model)[-1].history_
+        weights = [record.class_weight for record in history]
+        added = [record.round for record in history if record.phase == "extend"]
+        save_figure(class_weight_figure(weights, model.classes_.tolist(), added), place / figure)
     return place
 
 

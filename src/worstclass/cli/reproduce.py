@@ -109,8 +109,9 @@ def _make(work: Reproduction, options: dict[str, Any] | None, *, quiet: bool) ->
         lines = [f"{work.target.name}: {work.target.title}", *differences(work)]
         lines += [] if files else ["Nothing is drawn: the results that it needs are missing."]
     else:
-        files = write_tables(work, results, refused)
-        lines = [table_text(work, work.tables(results))]
+        tables = work.tables(results)
+        files = write_tables(work, tables, results, refused)
+        lines = [table_text(work, tables)]
     say("\n".join([*lines, *refused, *(f"written: {file}" for file in files)]))
     return 1 if failed else 0
 

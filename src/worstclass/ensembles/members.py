@@ -130,14 +130,14 @@ def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | Non
     if _is_network(estimator):
         trained = min([trained, *_stages(trained, task)], key=log_loss)
         for model in found.models:
-            model._snapshots = {}
+            model.stages_ = {}
     return trained._replace(seconds=time.perf_counter() - started)
 
 
 def _stages(trained: Candidate, task: HeldOutTask) -> Iterator[Candidate]:
     """Yield the stages that all models of a network have."""
     rows, target = task.held_out
-    stages = [model.stages() for model in trained.models]
+    stages = [model.stages_ for model in trained.models]
     for epoch in sorted(set.intersection(*map(set, stages))):
         models, parts = [of_model[epoch] for of_model in stages], []
         for model, (train, held) in zip(models, task.splits, strict=True):

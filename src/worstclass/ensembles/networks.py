@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import sys
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from worstclass._checks import check_choice, check_count, check_positive, suggests_options
+from worstclass._checks import check_choice, check_count, check_positive, is_count, suggests_options
 from worstclass._typing import FloatArray
 from worstclass.boosting.hedge import n_rounds_for, resolve_gamma
 from worstclass.data.labels import Labels, training_labels
@@ -42,6 +42,7 @@ class _Networks(LearnerClassifier):
         patience: int | None = None,
         max_seconds: float | None = None,
         select_on: str = "worst",
+        snapshots: Sequence[int] = (),
         random_state: Any = None,
     ) -> None:
         self.learner = learner
@@ -49,6 +50,7 @@ class _Networks(LearnerClassifier):
         self.patience = patience
         self.max_seconds = max_seconds
         self.select_on = select_on
+        self.snapshots = snapshots
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, sample_weight: Any = None) -> Self:
@@ -106,31 +108,24 @@ class _Networks(LearnerClassifier):
         meter = Meter(max_seconds=self.max_seconds)
         members: list[Member] = []
         history: list[EpochRecord] = []
-        best: list[EpochRecord] = []
+        choices: list[EpochChoice] = []
         for number, epochs in enumerate(self._shares(labels), start=1):
             if members and meter.spent:
                 break
             choice = EpochChoice(
-                labels, validation, self.select_on, epochs, self.patience, meter, number, self._keep_at
+                labels, validation, self.select_on, epochs, self.patience, meter, number, self.snapshots
             )
             members.append(training.train(weight, choice, seeds.seed(1, number)).member)
             history += choice.records
-            assert choice.best is not None
-            best.append(choice.best)
-            self._snapshots = choice.snapshots
+            choices.append(choice)
         self.classes_ = labels.classes
         self.encoder_ = training.encoder
         self.estimators_ = members
         self.history_: tuple[EpochRecord, ...] = tuple(history)
         self.n_epochs_ = meter.epochs
-        self._conclude(best)
+        self._conclude(choices)
 
-    @property
-    def _keep_at(self) -> Collection[int]:
-        """Epochs after which the network is kept besides."""
-        return ()
-
-    def _conclude(self, best: list[EpochRecord]) -> None:
+    def _conclude(self, choices: list[EpochChoice]) -> None:
         """Set what only one kind of them has."""
 
     def _check_parameters(self) -> None:
@@ -138,6 +133,9 @@ class _Networks(LearnerClassifier):
         check_count(self.patience, "patience", self._owner, words=(None,))
         check_positive(self.max_seconds, "max_seconds", self._owner, words=(None,))
         check_choice(self.select_on, "select_on", self._owner, (*SELECTION, LOSS))
+        if not isinstance(self.snapshots, Sequence) or not all(is_count(epoch) for epoch in self.snapshots):
+            allowed = "a list of epochs, each a positive whole number"
+            raise ParameterError("snapshots", self._owner, allowed=allowed, got=self.snapshots)
 
 
 @suggests_options
@@ -150,7 +148,7 @@ class NetworkClassifier(_Networks):
     max_epochs : epochs over the training sample; None is no limit, which ``max_seconds`` or ``patience`` must then set.
     patience : epochs without progress after which training ends; None trains to the end.
     max_seconds : time after which training ends with the best epoch so far; None is no limit.
-    snapshots : epochs after which the network is kept as it is then, besides the chosen one; ``stages`` gives them.
+    snapshots : epochs after which the network is kept in ``stages_``, besides the one that is chosen.
     select_on : the error by which the epoch is chosen, of the ``"worst"`` class or the ``"average"`` over all rows.
         Among equals the other one decides, then the earlier epoch. ``"loss"``: the epoch with the least training loss;
         validation rows then only have their errors counted.
@@ -163,6 +161,8 @@ class NetworkClassifier(_Networks):
     best_epoch_ : the epoch that is used.
     n_epochs_ : epochs over the training sample.
     training_report_, validation_report_ : class-wise errors of that epoch; the latter None without validation rows.
+    stages_ : the network after each epoch of ``snapshots`` that training reached, as a classifier of its own; it is not
+        stored with the model.
 
     Examples
     --------
@@ -176,44 +176,6 @@ class NetworkClassifier(_Networks):
 
     state_names = (*LearnerClassifier.state_names, "best_epoch_")
 
-    def __init__(
-        self,
-        learner: Any,
-        *,
-        max_epochs: int | None = 200,
-        patience: int | None = None,
-        max_seconds: float | None = None,
-        select_on: str = "worst",
-        snapshots: Sequence[int] = (),
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            learner,
-            max_epochs=max_epochs,
-            patience=patience,
-            max_seconds=max_seconds,
-            select_on=select_on,
-            random_state=random_state,
-        )
-        self.snapshots = snapshots
-
-    def stages(self) -> dict[int, NetworkClassifier]:
-        """Return the network after each epoch of ``snapshots`` that training reached, as a classifier of its own.
-
-        They are held by the classifier that was fitted, and not stored with it.
-        """
-        found = {}
-        for epoch, member in getattr(self, "_snapshots", {}).items():
-            stage = copy.copy(self)
-            stage.estimators_, stage.best_epoch_, stage._snapshots = [member], epoch, {}
-            stage._restored()
-            found[epoch] = stage
-        return found
-
-    @property
-    def _keep_at(self) -> Collection[int]:
-        return self.snapshots
-
     def _shares(self, labels: Labels) -> list[int]:
         return [sys.maxsize if self.max_epochs is None else int(self.max_epochs)]
 
@@ -223,9 +185,19 @@ class NetworkClassifier(_Networks):
             allowed = "a positive whole number unless max_seconds or patience ends the training"
             raise ParameterError("max_epochs", self._owner, allowed=allowed, got=None)
 
-    def _conclude(self, best: list[EpochRecord]) -> None:
-        self.best_epoch_ = best[0].epoch
+    def _conclude(self, choices: list[EpochChoice]) -> None:
+        (choice,) = choices
+        assert choice.best is not None
+        self.best_epoch_ = choice.best.epoch
         self._restored()
+        self.stages_ = {epoch: self._stage(epoch, member) for epoch, member in choice.snapshots.items()}
+
+    def _stage(self, epoch: int, member: Member) -> NetworkClassifier:
+        """Return a classifier of the network as it was after an epoch."""
+        stage = copy.copy(self)
+        stage.estimators_, stage.best_epoch_ = [member], epoch
+        stage._restored()
+        return stage
 
     def _restored(self) -> None:
         """Set the reports, from the record of the epoch that is used."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from worstclass._checks import check_choice
 from worstclass.data.registry import load_dataset, named_dataset
 from worstclass.data.splits import Splits, at_most
 from worstclass.exceptions import UnknownNameError
@@ -19,6 +20,20 @@ from worstclass.experiments.grid import Entry
 from worstclass.methods import build_method, find_method
 
 SCALES = ("paper", "cpu", "smoke")
+#: settings of a problem in words, where their names do not say enough
+WORDS = {
+    "options": "data",
+    "train_rows": "training rows",
+    "val_rows": "validation rows",
+    "instance_gammas": "gamma of Boosting",
+    "instance_epochs": "epochs of Boosting",
+    "boosting_epochs": "epochs of ours",
+    "round_epochs": "epochs of a round",
+    "round_patience": "patience of a round",
+    "fold_epochs": "epochs of auto-networks",
+    "warm_up": "epochs before IB begins",
+    "thetas": "theta tried",
+}
 #: candidates of theta for real data
 THETAS = tuple(n / 10 for n in range(1, 10))
 
@@ -91,13 +106,16 @@ class Problem:
 
     def at(self, scale: str) -> Problem:
         """Return the problem at a scale."""
+        check_choice(scale, "scale", "reproduce", SCALES)
         return replace(self, **self.changes.get(scale, {}))
 
     def reductions(self, other: Problem) -> list[str]:
         """Say what another form of the same problem changes, setting by setting."""
         pairs = [(one.name, getattr(self, one.name), getattr(other, one.name)) for one in fields(self)]
         changed = [(name, old, new) for name, old, new in pairs if old != new and name not in ("changes", "shares")]
-        return [f"{name} {_told(new, old)} instead of {_told(old, new)}" for name, old, new in changed]
+        return [
+            f"{WORDS.get(name, name)}: {_told(new, old)} instead of {_told(old, new)}" for name, old, new in changed
+        ]
 
     def load(self, root: Path | None, seed: int) -> Splits:
         """Load the splits of a seed."""
@@ -119,7 +137,7 @@ def _told(value: Any, other: Any) -> str:
         parts = [f"{key} {item}" for key, item in value.items() if key not in other or other[key] != item]
         return ", ".join(parts) or "the default"
     if isinstance(value, tuple):
-        return f"({', '.join(f'{item:g}' for item in value)})"
+        return ", ".join(f"{item:g}" for item in value)
     return "no limit" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -12,29 +12,28 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from worstclass.boosting.history import RoundRecord
-
 #: colours that stay apart for people with colour blindness (Okabe and Ito), repeated for more classes
 LINES = ("-", "--", ":")
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 
 
-def class_weight_figure(history: Sequence[RoundRecord], classes: Sequence[Any]) -> Figure:
-    """Draw the weight of each class over the rounds; rounds added after T are shaded."""
+def class_weight_figure(
+    class_weights: Sequence[Sequence[float]], classes: Sequence[Any], added: Sequence[int] = ()
+) -> Figure:
+    """Draw the weight of each class over the rounds, shape (rounds, K); the rounds ``added`` after T are shaded."""
     figure = Figure(figsize=(7, 3.5), layout="constrained")
     axes = figure.subplots()
-    weights = np.array([record.class_weight for record in history])
-    rounds = np.arange(1, len(history) + 1)
+    weights = np.array(class_weights)
+    rounds = np.arange(1, len(weights) + 1)
     for k, label in enumerate(classes):
         line = LINES[k // len(COLOURS) % len(LINES)]
-        marker = "o" if len(history) < 10 else None
+        marker = "o" if len(weights) < 10 else None
         colour = COLOURS[k % len(COLOURS)]
         axes.plot(rounds, weights[:, k], color=colour, linestyle=line, marker=marker, label=as_text(label))
-    added = [record.round for record in history if record.phase == "extend"]
     if added:
         axes.axvspan(added[0] - 0.5, added[-1] + 0.5, color="0.9", zorder=0)
         axes.text(added[0], 0.98, " added", transform=axes.get_xaxis_transform(), va="top", fontsize=8, color="0.4")
-    axes.set(xlabel="round", ylabel="class weight", ylim=(0, None), xlim=(0.5, len(history) + 0.5))
+    axes.set(xlabel="round", ylabel="class weight", ylim=(0, None), xlim=(0.5, len(weights) + 0.5))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if len(classes) <= 20:
         axes.legend(title="class", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

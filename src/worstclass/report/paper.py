@@ -11,6 +11,7 @@ from pathlib import Path
 from worstclass._text import duration, text_table
 from worstclass.experiments.cells import CellResult
 from worstclass.experiments.reproduction import Detail, Reproduction, Table, Value
+from worstclass.report.summary import inline, markdown_table
 
 LEGEND = (
     "Errors in percent. Where the paper has a figure: paper / here ± standard error over the seeds (difference); "
@@ -69,8 +70,11 @@ def table_markdown(
         if len(tables) > 1:
             lines += [f"## {table.title}", ""]
         heads = [f"{column.group}: {column.metric}" for column in table.columns]
-        rows = [[f"**{row.label}**" if row.ours else row.label, *map(value_text, row.values)] for row in table.rows]
-        lines += [*_markdown(["", *heads], rows), ""]
+        rows = [
+            [f"**{inline(row.label)}**" if row.ours else inline(row.label), *map(value_text, row.values)]
+            for row in table.rows
+        ]
+        lines += [*markdown_table(["", *heads], rows), ""]
     lines += [LEGEND, ""]
     details = [detail for table in tables for detail in table.details]
     if details:
@@ -80,7 +84,7 @@ def table_markdown(
             "Largest mean: the largest of the class errors after each was averaged over the seeds, which the paper may "
             "have printed as the worst-class error. Difference: worst-class error minus that of Ours, same seeds.",
             "",
-            *_markdown(
+            *markdown_table(
                 ["data", "row", "seeds", "largest mean", "difference to Ours", "epochs", "members", "time", "chosen"],
                 [_detail_cells(detail) for detail in details],
             ),
@@ -124,9 +128,10 @@ def table_latex(tables: Sequence[Table]) -> str:
     return "\n".join(_latex(table) for table in tables)
 
 
-def write_tables(work: Reproduction, results: Sequence[CellResult], refused: Sequence[str] = ()) -> list[Path]:
+def write_tables(
+    work: Reproduction, tables: Sequence[Table], results: Sequence[CellResult], refused: Sequence[str] = ()
+) -> list[Path]:
     """Write the files of a target's tables; return their paths."""
-    tables = work.tables(results)
     texts: Mapping[str, str] = {
         ".md": table_markdown(work, tables, results, refused),
         ".csv": table_csv(tables),
@@ -138,11 +143,6 @@ def write_tables(work: Reproduction, results: Sequence[CellResult], refused: Seq
         file.write_text(text, encoding="utf-8")
         files.append(file)
     return files
-
-
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    return [f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *escaped]]
 
 
 def _detail_cells(detail: Detail) -> list[str]:

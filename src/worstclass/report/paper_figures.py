@@ -11,10 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from worstclass._typing import IntArray
-from worstclass.data.registry import named_dataset
+from worstclass.data.registry import load_dataset, named_dataset
 from worstclass.experiments.cells import CellResult
 from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, least_worst_error
 from worstclass.experiments.paper import Problem
@@ -28,7 +27,7 @@ from worstclass.experiments.reproduction import (
     results_by_theta,
     worst_error,
 )
-from worstclass.report.figures import COLOURS, as_text, save_figure
+from worstclass.report.figures import COLOURS, as_text, class_weight_figure, save_figure
 
 #: points per side for regions that are computed here
 FINE = 500
@@ -64,7 +63,7 @@ def _overview(work: Reproduction, results: Sequence[CellResult]) -> Figure | Non
     regions = Regions.of(problem.data)
     figure = Figure(figsize=(13, 3.7), layout="constrained")
     axes = figure.subplots(1, 4)
-    _sample(axes[0], work, problem, "(a) training sample")
+    _sample(axes[0], problem, "(a) training sample")
     average = least_average_answers(regions, _points(FINE), MIDDLE).reshape(FINE, FINE)
     sacrificed = _share_lost(regions, MIDDLE)
     _fill(axes[1], average, f"(b) least average error\nclass {MIDDLE + 1} is wrong on {sacrificed:.0%}")
@@ -73,7 +72,7 @@ def _overview(work: Reproduction, results: Sequence[CellResult]) -> Figure | Non
         (axes[3], ours, f"(d) bounded, theta {problem.theta:g}"),
     ):
         _fill(axis, _answers(result), f"{title}\nworst class: {_both(result)}")
-        _dots(axis, work, problem)
+        _dots(axis, problem)
     return figure
 
 
@@ -83,7 +82,7 @@ def _ideal(work: Reproduction, results: Sequence[CellResult]) -> Figure:
     regions = Regions.of(problem.data)
     figure = Figure(figsize=(7.5, 4), layout="constrained")
     axes = figure.subplots(1, 2)
-    _sample(axes[0], work, problem, "(a) training sample")
+    _sample(axes[0], problem, "(a) training sample")
     answers = ideal_answers(regions, _points(FINE)).reshape(FINE, FINE)
     _fill(axes[1], answers, f"(b) ideal boundary\nworst class: {least_worst_error(regions):.1%}")
     return figure
@@ -102,21 +101,21 @@ def _regions(work: Reproduction, results: Sequence[CellResult]) -> Figure | None
             title = problem.title if label == labels[0] else ""
             if label in found:
                 _fill(axis, _answers(found[label]), f"{title}\nworst {worst_error(found[label]):.0f}%".strip())
-                _dots(axis, work, problem)
+                _dots(axis, problem)
             else:
                 _fill(axis, np.full((SIDE, SIDE), -1), f"{title}\nnot trained".strip())
         line[0].set_ylabel(label)
     return figure
 
 
-def _sample(axis: Axes, work: Reproduction, problem: Problem, title: str) -> None:
+def _sample(axis: Axes, problem: Problem, title: str) -> None:
     axis.set_facecolor("white")
     _frame(axis, title)
-    _dots(axis, work, problem, size=8)
+    _dots(axis, problem, size=8)
 
 
-def _dots(axis: Axes, work: Reproduction, problem: Problem, size: float = 2) -> None:
-    part = problem.load(work.root, 0).train
+def _dots(axis: Axes, problem: Problem, size: float = 2) -> None:
+    part = load_dataset(problem.data, seed=0, **{**problem.options, "n_test": 1}).train  # no test rows to draw
     colours = np.array(COLOURS)[np.unique(part.y, return_inverse=True)[1]]
     axis.scatter(part.X[:, 0], part.X[:, 1], s=size, c=colours, edgecolors="black", linewidths=0.2)
 
@@ -171,17 +170,7 @@ def _weights(work: Reproduction, results: Sequence[CellResult]) -> Figure | None
     ours = _first_seed(work, problem, results).get("Ours")
     if ours is None or not ours.class_weights:
         return None
-    weights = np.array(ours.class_weights)
-    figure = Figure(figsize=(7, 3.5), layout="constrained")
-    axis = figure.subplots()
-    for k in range(weights.shape[1]):
-        marker = "o" if len(weights) < 10 else None
-        axis.plot(np.arange(1, len(weights) + 1), weights[:, k], color=COLOURS[k], marker=marker, label=f"{k + 1}")
-    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.set(xlabel="round", ylabel="class weight", ylim=(0, None))
-    axis.legend(title="class", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    axis.spines[["top", "right"]].set_visible(False)
-    return figure
+    return class_weight_figure(ours.class_weights, range(1, len(ours.class_weights[0]) + 1))
 
 
 def _radar(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
