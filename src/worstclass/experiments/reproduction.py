@@ -153,10 +153,15 @@ class Reproduction:
         )
 
 
+def unit_grid(side: int) -> FloatArray:
+    """Return the middles of side x side equal squares that fill the unit square, row by row."""
+    ticks = (np.arange(side) + 0.5) / side
+    return np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+
+
 def observe(model: Any, splits: Splits) -> dict[str, Any]:
     """Return what figures need of a model of points in the unit square: class weights, and answers on a grid."""
-    ticks = (np.arange(SIDE) + 0.5) / SIDE
-    points = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2).astype(np.float32)
+    points = unit_grid(SIDE).astype(np.float32)
     answers = np.searchsorted(model.classes_, model.predict(points)).reshape(SIDE, SIDE)
     seen: dict[str, Any] = {"regions": ["".join(map(str, line)) for line in answers]}
     history = getattr(model, "history_", ())

@@ -25,6 +25,7 @@ from worstclass.experiments.reproduction import (
     class_errors,
     results_by_entry,
     results_by_theta,
+    unit_grid,
     worst_error,
 )
 from worstclass.report.figures import COLOURS, as_text, class_weight_figure, save_figure
@@ -64,7 +65,7 @@ def _overview(work: Reproduction, results: Sequence[CellResult]) -> Figure | Non
     figure = Figure(figsize=(13, 3.7), layout="constrained")
     axes = figure.subplots(1, 4)
     _sample(axes[0], problem, "(a) training sample")
-    average = least_average_answers(regions, _points(FINE), MIDDLE).reshape(FINE, FINE)
+    average = least_average_answers(regions, unit_grid(FINE), MIDDLE).reshape(FINE, FINE)
     sacrificed = _share_lost(regions, MIDDLE)
     _fill(axes[1], average, f"(b) least average error\nclass {MIDDLE + 1} is wrong on {sacrificed:.0%}")
     for axis, result, title in (
@@ -83,7 +84,7 @@ def _ideal(work: Reproduction, results: Sequence[CellResult]) -> Figure:
     figure = Figure(figsize=(7.5, 4), layout="constrained")
     axes = figure.subplots(1, 2)
     _sample(axes[0], problem, "(a) training sample")
-    answers = ideal_answers(regions, _points(FINE)).reshape(FINE, FINE)
+    answers = ideal_answers(regions, unit_grid(FINE)).reshape(FINE, FINE)
     _fill(axes[1], answers, f"(b) ideal boundary\nworst class: {least_worst_error(regions):.1%}")
     return figure
 
@@ -131,11 +132,6 @@ def _fill(axis: Axes, answers: IntArray, title: str) -> None:
 def _frame(axis: Axes, title: str) -> None:
     axis.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[], aspect="equal")
     axis.set_title(title, fontsize=9)
-
-
-def _points(side: int) -> Any:
-    ticks = (np.arange(side) + 0.5) / side
-    return np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
 
 
 def _answers(result: CellResult) -> IntArray:
