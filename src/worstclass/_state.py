@@ -1,12 +1,12 @@
-"""What a fitted estimator gives out to be stored, and takes in again.
+"""What an estimator gives out to be stored, and takes in again: its fitted state, and results of a fit under way.
 
-An estimator knows which of its attributes make up its fitted state; ``storage`` knows how values become files. Neither
-knows the other.
+An estimator knows which of its attributes make up its fitted state, and which of its steps take long; ``storage`` knows
+how values become files. Neither knows the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 
@@ -35,3 +35,29 @@ class Stateful:
 
     def _restored(self) -> None:
         """Set what follows from the state."""
+
+
+class Checkpoint:
+    """Results of the long steps of a fit, by name. This one keeps nothing; ``storage.checkpoint`` has one with a folder.
+
+    Seeds are found by the number of a step, so a fit that starts again with the same parameters and rows goes the same
+    way. It takes the results that are kept, and computes the others.
+    """
+
+    def read(self, name: str) -> Any:
+        """Return the result of a step; None if it is not kept."""
+        return None
+
+    def keep(self, name: str, result: Mapping[str, Any]) -> None:
+        """Keep the result of a finished step. What was noted in its ``child`` is no longer needed."""
+
+    def note(self, name: str, make: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
+        """Keep where a long step stands, from time to time; ``now`` at once."""
+
+    def child(self, name: str) -> Checkpoint:
+        """Return a checkpoint for what goes on inside a step."""
+        return self
+
+
+#: for a fit without a checkpoint
+KEEPS_NOTHING = Checkpoint()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,20 +59,32 @@ def isolated_rng(seed: int) -> Iterator[None]:
     from the global generators. Inside this block it draws the same numbers whatever the caller did before, and
     the caller's own stream goes on afterwards as if nothing had happened. (torch counts if it was imported before.)
     """
-    python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
-    torch = sys.modules.get("torch")
-    torch_state = torch.get_rng_state() if torch else None
-    cuda_states = torch.cuda.get_rng_state_all() if torch and torch.cuda.is_initialized() else None
+    before = generator_states()
     try:
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002
-        if torch:
+        if torch := sys.modules.get("torch"):
             torch.manual_seed(seed)
         yield
     finally:
-        random.setstate(python_state)
-        np.random.set_state(numpy_state)  # noqa: NPY002
-        if torch and torch_state is not None:
-            torch.set_rng_state(torch_state)
-        if torch and cuda_states is not None:
-            torch.cuda.set_rng_state_all(cuda_states)
+        set_generator_states(before)
+
+
+def generator_states() -> dict[str, Any]:
+    """Return the states of the global generators of Python, numpy and torch."""
+    states: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}  # noqa: NPY002
+    if torch := sys.modules.get("torch"):
+        states["torch"] = torch.get_rng_state()
+        states["cuda"] = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    return states
+
+
+def set_generator_states(states: Mapping[str, Any]) -> None:
+    """Put the global generators into the states given."""
+    random.setstate(states["python"])
+    np.random.set_state(states["numpy"])  # noqa: NPY002
+    torch = sys.modules.get("torch")
+    if torch and "torch" in states:
+        torch.set_rng_state(states["torch"])
+    if torch and states.get("cuda") is not None:
+        torch.cuda.set_rng_state_all(states["cuda"])

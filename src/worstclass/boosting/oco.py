@@ -47,9 +47,9 @@ class InstanceBooster(MajorityVote):
     112
     """
 
-    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, *, checkpoint: Any = None) -> Self:
         """Boost; keep every finished round, whatever happens. Parameters are those of ``WorstClassBooster.fit``."""
-        with self._boosting(X, y, X_val, y_val) as run:
+        with self._boosting(X, y, X_val, y_val, checkpoint) as run:
             target = run.labels.index
             hedge = Hedge.start(len(target))
             for _ in range(run.plan.n_rounds):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from worstclass._state import KEEPS_NOTHING, Checkpoint
 from worstclass._typing import BoolArray, FloatArray, IntArray
 from worstclass.boosting.callbacks import EpochInfo, FitPlan
 from worstclass.boosting.hedge import Hedge, edge, regret_bound
@@ -73,19 +74,52 @@ class Round:
     mended_of: ScoreOf | None = None
     best: EpochScore = field(init=False)
     trained: Trained = field(init=False)
-    seconds: float = field(init=False)
+    seconds: float = field(default=0.0, init=False)
+    _started: float = field(default=0.0, init=False)
     _epoch: int = field(default=0, init=False)
     _since_progress: int = field(default=0, init=False)
     _since_reached: int = field(default=0, init=False)
 
     def train(self, row_weight: FloatArray) -> None:
-        """Train the member on weighted rows until the round is content, or over."""
-        started = time.perf_counter()
-        seed = self.run.seeds.seed(1, self.run.next_round)
-        self.trained = self.run.training.train(row_weight, self.judge, seed)
-        self.seconds = time.perf_counter() - started
+        """Train the member on weighted rows until the round is content, or over; or take it from the checkpoint."""
+        run = self.run
+        name, seed = f"round-{run.next_round:04d}", run.seeds.seed(1, run.next_round)
+        kept = run.checkpoint.read(name)
+        if kept is not None:
+            self.restore(kept["round"])
+            self.trained = Trained(run.training.member(kept["member"]), kept["predictions"], kept["epochs"])
+            run.training.take_over(self.trained.member, kept["carried"])
+            return
+        self._started = time.perf_counter()
+        self.trained = run.training.train(row_weight, self, seed, run.checkpoint.child(name))
+        self.seconds, self._started = self._seconds_so_far, time.perf_counter()
+        run.checkpoint.keep(
+            name,
+            {
+                "round": self.state(),
+                "member": self.trained.member.state,
+                "predictions": self.trained.predictions,
+                "epochs": self.trained.epochs,
+                "carried": run.training.carried(),
+            },
+        )
 
-    def judge(self, done: Epoch) -> Verdict:
+    @property
+    def _seconds_so_far(self) -> float:
+        return self.seconds + time.perf_counter() - self._started
+
+    def state(self) -> dict[str, Any]:
+        """Return what the round remembers of its epochs."""
+        counts = self._epoch, self._since_progress, self._since_reached
+        return {"best": self.best, "counts": counts, "seconds": self._seconds_so_far}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Remember what the same round of an earlier run did."""
+        self.best, self.seconds = state["best"], state["seconds"]
+        self._epoch, self._since_progress, self._since_reached = state["counts"]
+        self.run.meter.credit(self._epoch, self.seconds)
+
+    def __call__(self, done: Epoch) -> Verdict:
         """Say after an epoch whether the member is good enough, is still improving, or is stuck."""
         found = self._look(done.predictions)
         self._epoch += 1
@@ -147,6 +181,7 @@ class BoostingRun:
     meter: Meter
     validation: tuple[Inputs, Labels] | None
     tell: Callable[[str, EpochInfo | RoundRecord], None]
+    checkpoint: Checkpoint = KEEPS_NOTHING
     members: list[Member] = field(default_factory=list, init=False)
     history: list[RoundRecord] = field(default_factory=list, init=False)
     unmet: UnmetEdge | None = field(default=None, init=False)

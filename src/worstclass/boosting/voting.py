@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_choice, check_count, check_positive
+from worstclass._state import Checkpoint
 from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.history import RoundRecord, UnmetEdge, best_prefix
@@ -27,7 +28,7 @@ from worstclass.learners.base import Inputs, Member
 from worstclass.learners.budget import Meter
 from worstclass.learners.estimator import LearnerClassifier
 from worstclass.metrics import SELECTION, ClassReport
-from worstclass.randomness import SeedTree
+from worstclass.storage.checkpoint import checkpoint_of, seeds_of
 
 
 class MajorityVote(LearnerClassifier):
@@ -128,13 +129,14 @@ class MajorityVote(LearnerClassifier):
             yield tally
 
     @contextmanager
-    def _boosting(self, X: Any, y: Any, X_val: Any, y_val: Any) -> Iterator[BoostingRun]:
+    def _boosting(self, X: Any, y: Any, X_val: Any, y_val: Any, checkpoint: Any) -> Iterator[BoostingRun]:
         """Start a run, let the caller add rounds to it, and keep every finished round, whatever happens."""
         before, run = dict(vars(self)), None
         try:
-            run = self._start(X, y, X_val, y_val)
-            self._tell("on_fit_start", run.plan)
-            yield run
+            with checkpoint_of(self, checkpoint, X, y, X_val, y_val) as kept:
+                run = self._start(X, y, X_val, y_val, kept)
+                self._tell("on_fit_start", run.plan)
+                yield run
         except BaseException:
             if run is not None and run.members:  # an interrupted fit keeps its finished rounds
                 self._conclude(run)
@@ -146,14 +148,14 @@ class MajorityVote(LearnerClassifier):
         if run.ended_by is not None:
             warnings.warn(run.ended_by, stacklevel=4)
 
-    def _start(self, X: Any, y: Any, X_val: Any, y_val: Any) -> BoostingRun:
+    def _start(self, X: Any, y: Any, X_val: Any, y_val: Any, checkpoint: Checkpoint) -> BoostingRun:
         """Check everything that can be checked before training, and bind the learner to the rows."""
         self._check_parameters()
         self.learner_ = as_learner(self.learner, owner=self._owner)
         rows = self._check_X(X, reset=True)
         labels = training_labels(rows, y)
         plan = self._plan(labels)
-        seeds = SeedTree.from_random_state(self.random_state, owner=self._owner)
+        seeds = seeds_of(self, checkpoint)
         training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
         enough_steps = max(50, -(-1000 // training.steps_per_epoch))
         self.seen_rows_ = SeenRows.of(X, X_val)
@@ -168,6 +170,7 @@ class MajorityVote(LearnerClassifier):
             meter=Meter(self.max_epochs, self.max_seconds),
             validation=self._validation(training.encoder, labels, X_val, y_val),
             tell=self._tell,
+            checkpoint=checkpoint,
         )
 
     @abstractmethod

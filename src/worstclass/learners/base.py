@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from worstclass._state import KEEPS_NOTHING, Checkpoint
 from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import DataError
+
+#: name of what is noted of a training that goes on
+UNDER_WAY = "training"
 
 
 class Verdict(enum.Enum):
@@ -80,16 +85,27 @@ class Epoch:
     ask : the class index of each row of some other inputs, as things stand now.
     snapshot : the member as it stands now; it may cost a copy.
     loss : mean training loss of the epoch; None for a learner without one.
+    standing : where the training stands, for ``Training.epochs`` to go on from; None for a learner that cannot.
     """
 
     predictions: IntArray
     ask: Callable[[Any], IntArray]
     snapshot: Callable[[], Member]
     loss: float | None = None
+    standing: Callable[[], dict[str, Any]] | None = None
 
 
-#: called after every epoch
-Stop = Callable[[Epoch], Verdict]
+class Stop(Protocol):
+    """Judges every epoch. What it remembers can be kept, and taken over by another one."""
+
+    def __call__(self, done: Epoch) -> Verdict:
+        """Say how to go on after an epoch."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what it remembers of the epochs so far."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Remember what another one did."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,19 +129,24 @@ class Training(ABC):
         return 1
 
     @abstractmethod
-    def epochs(self, sample_weight: FloatArray, seed: int) -> Generator[Epoch, None, None]:
+    def epochs(self, sample_weight: FloatArray, seed: int, start: Any = None) -> Generator[Epoch, None, None]:
         """Train one member epoch by epoch, and yield what there is after each.
 
         Parameters
         ----------
         sample_weight : weights of the rows, of mean 1.
         seed : fixes what is random.
+        start : the ``standing`` of an epoch to go on from; None starts anew.
         """
 
-    def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
-        """Train one member; ``stop`` judges each epoch."""
-        best, n_epochs = None, 0
-        with closing(self.epochs(sample_weight, seed)) as epochs:
+    def train(self, sample_weight: FloatArray, stop: Stop, seed: int, checkpoint: Checkpoint = KEEPS_NOTHING) -> Trained:
+        """Train one member; ``stop`` judges each epoch. A training that the checkpoint knows of goes on."""
+        best, n_epochs, start = None, 0, None
+        if begun := checkpoint.read(UNDER_WAY):
+            best, n_epochs, start = (self.member(begun["member"]), begun["predictions"]), begun["epochs"], begun["start"]
+            stop.restore(begun["stop"])
+        going_on = {} if start is None else {"start": start}  # learners of one's own may not know it
+        with closing(self.epochs(sample_weight, seed, **going_on)) as epochs:
             for done in epochs:
                 n_epochs += 1
                 verdict = stop(done)
@@ -133,8 +154,34 @@ class Training(ABC):
                     best = done.snapshot(), done.predictions
                 if verdict in (Verdict.DONE, Verdict.GIVE_UP):
                     break
+                if done.standing is not None:
+                    checkpoint.note(UNDER_WAY, partial(_standing, done.standing, stop, best, n_epochs))
         assert best is not None, "a learner must make at least one epoch"
         return Trained(*best, n_epochs)
+
+    def member(self, state: Any) -> Member:
+        """Return the member of a ``state``."""
+        raise NotImplementedError(f"Members of {type(self).__name__} cannot be stored.")
+
+    def carried(self) -> Any:
+        """Return what the next member starts from, besides the member before it; None where there is nothing."""
+        return None
+
+    def take_over(self, member: Member, carried: Any) -> None:
+        """Go on after a member that was trained earlier."""
+
+
+def _standing(
+    standing: Callable[[], dict[str, Any]], stop: Stop, best: tuple[Member, IntArray], n_epochs: int
+) -> dict[str, Any]:
+    member, predictions = best
+    return {
+        "start": standing(),
+        "stop": stop.state(),
+        "member": member.state,
+        "predictions": predictions,
+        "epochs": n_epochs,
+    }
 
 
 class WeakLearner(BaseEstimator, ABC):

@@ -26,6 +26,11 @@ class Meter:
         """Count one epoch."""
         self.epochs += 1
 
+    def credit(self, epochs: int, seconds: float) -> None:
+        """Count epochs and seconds that were spent before the meter was made."""
+        self.epochs += epochs
+        self._started -= seconds
+
     @property
     def seconds(self) -> float:
         """Seconds since the meter was made."""

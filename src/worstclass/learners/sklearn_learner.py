@@ -164,7 +164,11 @@ class SklearnTraining(Training):
     weighted: bool
     bootstrap: bool
 
-    def epochs(self, sample_weight: FloatArray, seed: int) -> Generator[Epoch, None, None]:
+    def member(self, state: Any) -> SklearnMember:
+        """Return the member of a fitted classifier."""
+        return SklearnMember(state)
+
+    def epochs(self, sample_weight: FloatArray, seed: int, start: Any = None) -> Generator[Epoch, None, None]:
         """Train one member with more and more capacity."""
         answers = GrowingAnswers(self.inputs.values)
         with isolated_rng(seed):

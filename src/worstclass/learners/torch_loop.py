@@ -6,19 +6,22 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
 
+from worstclass._state import KEEPS_NOTHING, Checkpoint
 from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ModuleError, ParameterError
 from worstclass.learners.base import Epoch, Member, Stop, Trained, Training
 from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs, batch_sizes
 from worstclass.networks.heads import head_inputs
-from worstclass.randomness import isolated_rng
+from worstclass.randomness import generator_states, isolated_rng, set_generator_states
 
 if TYPE_CHECKING:
     from worstclass.learners.torch_learner import TorchLearner
@@ -141,46 +144,83 @@ class TorchTraining(Training):
         """Batches in one epoch."""
         return len(batch_sizes(len(self.inputs), self.learner.batch_size))
 
-    def train(self, sample_weight: FloatArray, stop: Stop, seed: int) -> Trained:
-        """Train one member; ``stop`` judges each epoch."""
-        trained = super().train(sample_weight, stop, seed)
+    def train(self, sample_weight: FloatArray, stop: Stop, seed: int, checkpoint: Checkpoint = KEEPS_NOTHING) -> Trained:
+        """Train one member; ``stop`` judges each epoch. A training that the checkpoint knows of goes on."""
+        trained = super().train(sample_weight, stop, seed, checkpoint)
         self._previous = trained.member.state
         return trained
 
-    def epochs(self, sample_weight: FloatArray, seed: int) -> Generator[Epoch, None, None]:
+    def member(self, state: State) -> TorchMember:
+        """Return the member of some weights."""
+        return TorchMember(self.runtime, state)
+
+    def carried(self) -> dict[str, Any] | None:
+        """Return the state of the optimizer, if the next round goes on with it."""
+        return self._optimizer_state
+
+    def take_over(self, member: Member, carried: dict[str, Any] | None) -> None:
+        """Go on after a member that was trained earlier."""
+        self._previous, self._optimizer_state = member.state, carried
+
+    def epochs(
+        self, sample_weight: FloatArray, seed: int, start: dict[str, Any] | None = None
+    ) -> Generator[Epoch, None, None]:
         """Train epoch after epoch, without end; after each, the module answers for all rows in evaluation mode."""
         learner, runtime, module = self.learner, self.runtime, self.runtime.module
         y = torch.from_numpy(self.y).to(runtime.device)
         weight = torch.from_numpy(sample_weight.astype(np.float32)).to(runtime.device)
-        order = torch.Generator().manual_seed(seed) if self.steps_per_epoch > 1 else None
-        augment, loss = self._augment(seed), learner.resolved_loss
         with isolated_rng(seed):
-            module.load_state_dict(self._start_state())
-            optimizer = learner.new_optimizer(module)
-            if self._optimizer_state is not None:
-                optimizer.load_state_dict(self._optimizer_state)
-            schedule = learner.new_schedule(optimizer, self.steps_per_epoch)
+            loop = self._new_loop(seed) if start is None else self._loop_from(seed, start)
+            augment, loss = self._augment(loop.changes), learner.resolved_loss
             criterion = loss.bind(torch.bincount(y, minlength=runtime.n_classes))
             reading = head_inputs(module, runtime.n_classes) if loss.needs_features else nullcontext(lambda: None)
             with reading as features:
-                for number in count(1):
+                for number in count(loop.epoch + 1):
                     module.train()
                     total = torch.zeros((), device=runtime.device)
+                    order = loop.order if self.steps_per_epoch > 1 else None
                     for batch, indices in self.inputs.batches(learner.batch_size, order):
                         at = indices.to(runtime.device)
                         logits = runtime.forward(augment(batch))
                         losses = _one_per_row(criterion(logits, y[at], features(), number), len(at))
-                        optimizer.zero_grad(set_to_none=True)
+                        loop.optimizer.zero_grad(set_to_none=True)
                         mean = (losses * weight[at]).mean()
                         mean.backward()  # type: ignore[no-untyped-call]
                         total += mean.detach() * len(at)
-                        optimizer.step()
-                        schedule.step()
+                        loop.optimizer.step()
+                        loop.schedule.step()
+                    loop.epoch = number
                     if learner.optimizer_state == "carry":
-                        self._optimizer_state = optimizer.state_dict()
-                    yield Epoch(runtime.predict(self.inputs), runtime.predict, self._snapshot, total.item() / len(y))
+                        self._optimizer_state = loop.optimizer.state_dict()
+                    mean_loss, standing = total.item() / len(y), partial(loop.standing, module)
+                    yield Epoch(runtime.predict(self.inputs), runtime.predict, self._snapshot, mean_loss, standing)
 
-    def _augment(self, seed: int) -> Callable[[Tensor], Tensor]:
+    def _new_loop(self, seed: int) -> Loop:
+        """Return the loop before its first epoch, with the module at its start."""
+        self.runtime.module.load_state_dict(self._start_state())
+        optimizer = self.learner.new_optimizer(self.runtime.module)
+        if self._optimizer_state is not None:
+            load_optimizer(optimizer, self._optimizer_state)
+        order, changes = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed ^ 0x5EED)
+        return Loop(optimizer, self.learner.new_schedule(optimizer, self.steps_per_epoch), order, changes)
+
+    def _loop_from(self, seed: int, start: dict[str, Any]) -> Loop:
+        """Return the loop as it stood after an epoch, with the module as it was."""
+        self.runtime.module.load_state_dict(start["module"])
+        optimizer = self.learner.new_optimizer(self.runtime.module)
+        loop = Loop(
+            optimizer,
+            self.learner.new_schedule(optimizer, self.steps_per_epoch),
+            torch.Generator().set_state(start["order"]),
+            torch.Generator().set_state(start["changes"]),
+            start["epoch"],
+        )
+        load_optimizer(optimizer, start["optimizer"])
+        loop.schedule.load_state_dict(start["schedule"])
+        set_generator_states(start["generators"])
+        return loop
+
+    def _augment(self, generator: torch.Generator) -> Callable[[Tensor], Tensor]:
         """Return what changes a batch, with random numbers of its own: the order of the rows does not depend on it."""
         augmentation = self.learner.resolved_augmentation
         if augmentation is None:
@@ -188,7 +228,6 @@ class TorchTraining(Training):
         if len(self.inputs.row_shape) != 3:
             allowed = "'none' unless rows are images, shape (C, H, W)"
             raise ParameterError("augment", "TorchLearner", allowed=allowed, got=self.learner.augment)
-        generator = torch.Generator().manual_seed(seed ^ 0x5EED)
         return lambda batch: augmentation(batch, generator)
 
     def _snapshot(self) -> TorchMember:
@@ -200,6 +239,45 @@ class TorchTraining(Training):
         if self.learner.start == "warm" and self._previous is not None:
             return self._previous
         return self.initial_state
+
+
+@dataclass(eq=False)
+class Loop:
+    """What changes while a network is trained, besides its weights.
+
+    Attributes
+    ----------
+    optimizer, schedule : with their states.
+    order, changes : generators of the order of the rows and of the augmentation.
+    epoch : epochs that are finished.
+    """
+
+    optimizer: torch.optim.Optimizer
+    schedule: LambdaLR
+    order: torch.Generator
+    changes: torch.Generator
+    epoch: int = 0
+
+    def standing(self, module: nn.Module) -> dict[str, Any]:
+        """Return all that the next epochs depend on."""
+        return {
+            "epoch": self.epoch,
+            "module": dict(module.state_dict()),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "order": self.order.get_state(),
+            "changes": self.changes.get_state(),
+            "generators": generator_states(),
+        }
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Put an optimizer into a state; its tensors get the layout of the parameters, which fused steps rely on."""
+    optimizer.load_state_dict(state)
+    for parameter, values in optimizer.state.items():
+        for name, value in values.items():
+            if isinstance(value, Tensor) and value.shape == parameter.shape:
+                values[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
 
 
 def state_of(module: nn.Module) -> State:

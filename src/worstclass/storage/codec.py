@@ -6,7 +6,7 @@ starts with ``$`` and says what it is::
     {"$tuple": [1, 2]}                 {"$float": "inf"}               {"$fraction": "2/3"}
     {"$dict": [[0, 0.8], [1, 0.9]]}    {"$array": ["a", "b"], "dtype": "<U1", "shape": [2]}
     {"$array": "0001"}                 a larger array, by its name in arrays.safetensors
-    {"$tensor": {"$array": ...}}       a tensor of torch
+    {"$tensor": {"$array": ...}}       a tensor of torch; with "dtype": "bfloat16" if it is one of those
     {"$record": "worstclass.metrics.ClassRow", "fields": {...}}                     a frozen dataclass of this package
     {"$estimator": "worstclass.learners.torch_learner.TorchLearner", "params": {...}}      parameters, nothing fitted
     {"$sklearn": 1}                    objects/0001.skops
@@ -133,7 +133,10 @@ class Writer:
     def _object(self, value: Any, where: str) -> Any:
         torch = sys.modules.get("torch")  # a value of torch is here only where torch is
         if torch is not None and isinstance(value, torch.Tensor):
-            return {"$tensor": self._array(value.detach().cpu().numpy(), where)}
+            plain = value.detach().cpu()
+            if plain.dtype == torch.bfloat16:  # numpy has none
+                return {"$tensor": self._array(plain.view(torch.int16).numpy(), where), "dtype": "bfloat16"}
+            return {"$tensor": self._array(plain.numpy(), where)}
         if torch is not None and isinstance(value, torch.device):
             return str(value)
         if is_unfitted(type(value)):
@@ -217,6 +220,12 @@ class Reader:
             array[place] = self.decode(item)
         return array.reshape(value["shape"])
 
+    def tensor(self, array: Any, value: Mapping[str, Any]) -> Any:
+        """Return a tensor of torch."""
+        torch = importlib.import_module("torch")
+        tensor = torch.tensor(self.decode(array))
+        return tensor.view(torch.bfloat16) if value.get("dtype") == "bfloat16" else tensor
+
     def estimator(self, name: str, value: Mapping[str, Any]) -> Any:
         """Return an estimator or learner that is not fitted."""
         params = self.decode(value["params"])
@@ -251,7 +260,7 @@ DECODERS: dict[str, Callable[[Reader, Any, Any], Any]] = {
     "$fraction": lambda reader, number, _: Fraction(number),
     "$dict": lambda reader, pairs, _: {reader.decode(key): reader.decode(item) for key, item in pairs},
     "$array": Reader.array,
-    "$tensor": lambda reader, array, _: importlib.import_module("torch").from_numpy(reader.decode(array)),
+    "$tensor": Reader.tensor,
     "$record": lambda reader, name, value: class_named(name, is_record)(**reader.decode(value["fields"])),
     "$estimator": Reader.estimator,
     "$sklearn": lambda reader, n, _: files.read_sklearn(
