@@ -38,7 +38,7 @@ class Stateful:
 
 
 class Checkpoint:
-    """Results of the long steps of a fit, by name. This one keeps nothing; ``storage.checkpoint`` has one with a folder.
+    """Results of the long steps of a fit, by name. This one keeps nothing; that of ``storage.checkpoint`` has a folder.
 
     Seeds are found by the number of a step, so a fit that starts again with the same parameters and rows goes the same
     way. It takes the results that are kept, and computes the others.
@@ -48,7 +48,7 @@ class Checkpoint:
         """Return the result of a step; None if it is not kept."""
         return None
 
-    def keep(self, name: str, result: Mapping[str, Any]) -> None:
+    def keep(self, name: str, make: Callable[[], Mapping[str, Any]]) -> None:
         """Keep the result of a finished step. What was noted in its ``child`` is no longer needed."""
 
     def note(self, name: str, make: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:

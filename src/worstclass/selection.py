@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
+from hashlib import blake2b
 from itertools import accumulate
 from typing import Any
 
@@ -20,9 +21,11 @@ from joblib.parallel import get_active_backend
 from sklearn.base import clone
 
 from worstclass._checks import check_choice, check_share, is_number
+from worstclass._state import Checkpoint
 from worstclass._text import percent, text_table
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord, best_prefix
+from worstclass.checkpoints import checkpoint_of, fit_kept, seeds_of
 from worstclass.data.labels import known_labels, require_pair, training_labels
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import Part, make_splits
@@ -30,7 +33,6 @@ from worstclass.exceptions import DataError, ModuleError, ParameterError, Select
 from worstclass.floors import Floors, exact_floor
 from worstclass.methods import build_method, find_method
 from worstclass.metrics import SELECTION, worst_class_error
-from worstclass.randomness import SeedTree
 
 OWNER = "select_theta"
 #: the ways to choose theta, each with its default resolution
@@ -274,6 +276,7 @@ def select_theta(
     n_jobs: int | None = None,
     progress: Callable[[CandidateRecord], None] | None = None,
     allow_equal_rows: bool = False,
+    checkpoint: Any = None,
 ) -> ThetaSelection:
     """Choose the accuracy floor of a booster on validation rows, and fit it there.
 
@@ -306,6 +309,8 @@ def select_theta(
         so does a backend of threads.
     progress : called with the ``CandidateRecord`` of each fit when it ends.
     allow_equal_rows : accept validation rows that equal training rows where reuse cannot be told from coincidence.
+    checkpoint : a folder in which the search keeps what its fits have finished. A search that was killed goes on from
+        there if it is called again with the same booster and rows.
 
     Returns
     -------
@@ -326,28 +331,23 @@ def select_theta(
     """
     step = _checked_step(booster, way, resolution, candidates=candidates, baseline=baseline, goal=goal)
     check_share(val_share, "val_share", OWNER)
-    started, seeds = time.perf_counter(), SeedTree.from_random_state(booster.random_state, owner=OWNER)
-    data, found = _separate(X, y, X_val, y_val, val_share, seeds.seed(1), allow_equal_rows)
-    changes = {"random_state": seeds.entropy, "callbacks": None}
-    plain = type(booster)(**{**booster.get_params(deep=False), **changes})
-    records: list[CandidateRecord] = []
-    fits = partial(_fits, plain, data, way in ("goal", "best"), n_jobs, records, progress)
-    if goal is not None:
-        Floors.from_theta(goal, np.unique(data[1]), owner=OWNER, parameter="goal")
-        search = _meet(fits, goal, step)
-    elif way == "best":
-        search = _bisect(fits, step)
-    else:
-        if way == "baseline":
-            found["observed_error"] = _observed_error(baseline, plain, data)
-        search = _compare(fits, _thetas(candidates, found.get("observed_error"), step))
-    try:
-        for news in search:
-            found |= news
-    except KeyboardInterrupt:
-        found["interrupted"] = True
-        if "booster" not in found:
-            raise
+    with checkpoint_of(clone(booster).set_params(theta=0.0), checkpoint, X, y, X_val, y_val) as kept:
+        started, seeds = time.perf_counter(), seeds_of(booster, kept)
+        data, found = _separate(X, y, X_val, y_val, val_share, seeds.seed(1), allow_equal_rows)
+        changes = {"random_state": seeds.entropy, "callbacks": None}
+        plain = type(booster)(**{**booster.get_params(deep=False), **changes})
+        records: list[CandidateRecord] = []
+        fits = partial(_fits, plain, data, way in ("goal", "best"), n_jobs, records, progress, kept)
+        if goal is not None:
+            Floors.from_theta(goal, np.unique(data[1]), owner=OWNER, parameter="goal")
+            search = _meet(fits, goal, step)
+        elif way == "best":
+            search = _bisect(fits, step)
+        else:
+            if way == "baseline":
+                found["observed_error"] = _observed_error(baseline, plain, data, kept)
+            search = _compare(fits, _thetas(candidates, found.get("observed_error"), step))
+        found |= _last_of(search)
     if "booster" not in found:
         raise ModuleError(records[0].why)
     found["booster"].callbacks = booster.callbacks
@@ -356,6 +356,19 @@ def select_theta(
     if selection.interrupted:
         raise SelectionInterrupted(selection)
     return selection
+
+
+def _last_of(search: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a search found, or until the user interrupted it."""
+    found: dict[str, Any] = {}
+    try:
+        for news in search:
+            found |= news
+    except KeyboardInterrupt:
+        found["interrupted"] = True
+        if "booster" not in found:
+            raise
+    return found
 
 
 def nearest_feasible_floors(fitted: Any, *, resolution: float = 0.01) -> FeasibleFloors:
@@ -445,7 +458,7 @@ def _thetas(candidates: Iterable[float] | None, error: float | None, step: Fract
     return list(values)
 
 
-def _observed_error(baseline: Any, booster: WorstClassBooster, data: Data) -> float:
+def _observed_error(baseline: Any, booster: WorstClassBooster, data: Data, checkpoint: Checkpoint) -> float:
     """Return the worst-class error of a baseline on the validation rows, or the error as given."""
     model = _named_baseline(baseline, booster) if isinstance(baseline, str) else baseline
     if is_number(baseline) and 0 <= baseline <= 1:
@@ -457,7 +470,8 @@ def _observed_error(baseline: Any, booster: WorstClassBooster, data: Data) -> fl
         X_val, y_val = data[2:]
         if not hasattr(model, "classes_"):
             with_validation = "X_val" in inspect.signature(model.fit).parameters
-            model = clone(model).fit(*(data if with_validation else data[:2]))
+            options = {"X_val": X_val, "y_val": y_val} if with_validation else {}
+            model = fit_kept(clone(model), *data[:2], checkpoint, "baseline", **options)
         elif hasattr(model, "seen_rows_"):
             check_unseen(X_val, model.seen_rows_, roles=("training",), owner=OWNER)
         error = worst_class_error(y_val, np.asarray(model.predict(X_val)), labels=np.unique(y_val))
@@ -539,6 +553,7 @@ def _fits(
     n_jobs: int | None,
     records: list[CandidateRecord],
     progress: Callable[[CandidateRecord], None] | None,
+    checkpoint: Checkpoint,
     thetas: Sequence[Theta],
 ) -> Iterator[WorstClassBooster]:
     """Fit clones at every theta, in parallel if asked for; yield those with members, in order. Add to the records."""
@@ -547,7 +562,10 @@ def _fits(
         n_workers = 1  # threads would share the global generators, from which torch and scikit-learn draw
     clones = (clone(booster.set_params(theta=theta)) for theta in thetas)  # one by one, so that none is kept
     run = Parallel(n_workers, return_as="generator")
-    for fitted, record in run(delayed(_fit)(same, data, floors_first) for same in clones):
+    names = [f"theta-{blake2b(repr(theta).encode(), digest_size=6).hexdigest()}" for theta in thetas]
+    pairs = zip(clones, names, strict=True)
+    tasks = (delayed(_fit)(same, data, floors_first, checkpoint.child(name)) for same, name in pairs)
+    for fitted, record in run(tasks):
         records.append(record)
         if record.rounds:
             yield fitted
@@ -557,13 +575,15 @@ def _fits(
             progress(record)
 
 
-def _fit(booster: WorstClassBooster, data: Data, floors_first: bool) -> tuple[WorstClassBooster, CandidateRecord]:
+def _fit(
+    booster: WorstClassBooster, data: Data, floors_first: bool, checkpoint: Checkpoint
+) -> tuple[WorstClassBooster, CandidateRecord]:
     """Fit a booster, in this process or in a worker; one that fails or is interrupted is returned, too."""
     started, status, why = time.perf_counter(), "", ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WorstClassWarning)  # the record says what was missed
         try:
-            booster.fit(*data)
+            booster.fit(*data, checkpoint=checkpoint)
         except ModuleError as error:
             status, why = "failed", str(error)
         except KeyboardInterrupt:

@@ -135,8 +135,8 @@ class WorstClassBooster(MajorityVote):
         y : labels, strings or numbers; may be left out where X is a data set that has them.
         X_val, y_val : validation rows. With them, the vote uses the prefix of the members whose validation error
             (``select_on``) is least, the longest of equals.
-        checkpoint : a folder in which the fit keeps every finished round, and from time to time where a long one stands.
-            A fit that was killed goes on from there if it is called again with the same parameters and rows, and ends
+        checkpoint : a folder in which the fit keeps every finished round, and now and then where a long one stands. A
+            fit that was killed goes on from there if it is called again with the same parameters and rows, and ends
             with the same members as if it had not been killed. Delete the folder when you no longer need it.
         """
         with self._boosting(X, y, X_val, y_val, checkpoint) as run:

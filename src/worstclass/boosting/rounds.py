@@ -81,37 +81,16 @@ class Round:
     _since_reached: int = field(default=0, init=False)
 
     def train(self, row_weight: FloatArray) -> None:
-        """Train the member on weighted rows until the round is content, or over; or take it from the checkpoint."""
-        run = self.run
-        name, seed = f"round-{run.next_round:04d}", run.seeds.seed(1, run.next_round)
-        kept = run.checkpoint.read(name)
-        if kept is not None:
-            self.restore(kept["round"])
-            self.trained = Trained(run.training.member(kept["member"]), kept["predictions"], kept["epochs"])
-            run.training.take_over(self.trained.member, kept["carried"])
-            return
-        self._started = time.perf_counter()
-        self.trained = run.training.train(row_weight, self, seed, run.checkpoint.child(name))
-        self.seconds, self._started = self._seconds_so_far, time.perf_counter()
-        run.checkpoint.keep(
-            name,
-            {
-                "round": self.state(),
-                "member": self.trained.member.state,
-                "predictions": self.trained.predictions,
-                "epochs": self.trained.epochs,
-                "carried": run.training.carried(),
-            },
-        )
-
-    @property
-    def _seconds_so_far(self) -> float:
-        return self.seconds + time.perf_counter() - self._started
+        """Train the member on weighted rows until the round is content, or over."""
+        run, number = self.run, self.run.next_round
+        self._started, seed = time.perf_counter(), run.seeds.seed(1, number)
+        self.trained = run.training.train(row_weight, self, seed, run.checkpoint, f"round-{number:04d}")
+        self.seconds += time.perf_counter() - self._started
 
     def state(self) -> dict[str, Any]:
         """Return what the round remembers of its epochs."""
         counts = self._epoch, self._since_progress, self._since_reached
-        return {"best": self.best, "counts": counts, "seconds": self._seconds_so_far}
+        return {"best": self.best, "counts": counts, "seconds": self.seconds + time.perf_counter() - self._started}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Remember what the same round of an earlier run did."""

@@ -19,6 +19,7 @@ from worstclass.boosting.callbacks import Callback, FitPlan
 from worstclass.boosting.history import RoundRecord, UnmetEdge, best_prefix
 from worstclass.boosting.rounds import BoostingRun
 from worstclass.boosting.vote import VoteTally, early_vote
+from worstclass.checkpoints import checkpoint_of, seeds_of
 from worstclass.data.labels import Labels, training_labels
 from worstclass.data.seen_rows import SeenRows
 from worstclass.exceptions import DataError, ParameterError
@@ -28,7 +29,6 @@ from worstclass.learners.base import Inputs, Member
 from worstclass.learners.budget import Meter
 from worstclass.learners.estimator import LearnerClassifier
 from worstclass.metrics import SELECTION, ClassReport
-from worstclass.storage.checkpoint import checkpoint_of, seeds_of
 
 
 class MajorityVote(LearnerClassifier):

@@ -26,10 +26,11 @@ from worstclass.cli.offsets import offsets
 from worstclass.cli.options import expanded
 from worstclass.cli.predict import predict
 from worstclass.cli.reproduce import reproduce
+from worstclass.cli.resume import WORDS, resume
 from worstclass.cli.theta import theta
 from worstclass.exceptions import WorstClassError
 
-COMMANDS = (fit, evaluate, predict, certify, offsets, abstain, theta, compare, reproduce, methods)
+COMMANDS = (fit, resume, evaluate, predict, certify, offsets, abstain, theta, compare, reproduce, methods)
 INTERRUPTED = 130
 
 app = typer.Typer(
@@ -64,6 +65,7 @@ def _options(
 def run(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; errors are one line, without a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
+    WORDS.set(words)
     try:
         with one_line_warnings():
             app(args=words, prog_name="worstclass")

@@ -12,6 +12,7 @@ import typer
 
 from worstclass.cli import options as opt
 from worstclass.cli.console import OptionError, option_of, say
+from worstclass.cli.resume import remember
 
 if TYPE_CHECKING:
     from worstclass.cli.data import Data
@@ -89,6 +90,7 @@ def compare(
         install = "pip install 'worstclass[compare]' installs what they need"
         say(f"left out: {', '.join(left_out)} ({install})", quiet=quiet)
     folder = out or Path(f"comparison-{Path(data.data).stem}")
+    remember(folder)
     cells = folder / "cells"
     try:
         show = partial(say, quiet=quiet)

@@ -16,6 +16,8 @@ from worstclass.exceptions import WorstClassError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from worstclass.storage.checkpoint import Clock
+
 #: parameters of the library whose option has another name
 RENAMED = {
     "n_rounds": "rounds",
@@ -149,6 +151,25 @@ def interrupts_noted() -> Iterator[list[int]]:
         yield noted
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def stopped_gently(clock: Clock) -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM end a fit after its epoch or step, and the second one at once."""
+    import signal
+
+    def stop(number: int, frame: object) -> None:
+        if clock.stop:
+            raise KeyboardInterrupt
+        clock.stop = True
+        warn("stopping after this step; press Ctrl-C again to stop at once")
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass.cli.console import OptionError, console, interrupts_noted, refuse_given, say, warn
+from worstclass.cli.console import (
+    OptionError,
+    console,
+    interrupts_noted,
+    refuse_given,
+    say,
+    stopped_gently,
+    warn,
+)
 from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions, given
+from worstclass.cli.resume import CHECKPOINT, COMMAND, forget, remember
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
     from worstclass.experiments.run import RunResult
     from worstclass.methods import Method
+    from worstclass.storage.checkpoint import FolderCheckpoint
 
 MethodName = Annotated[
     str | None,
@@ -78,7 +89,7 @@ def fit(
         _refuse_limits(limits, record, model, images=getattr(splits.train.X, "ndim", 2) > 2)
         require_own(out, "--out", "the command")  # before hours of training, not after
         with _folder(out):
-            seconds, interrupted = _train(model, splits, quiet)
+            seconds, interrupted = _train(model, splits, quiet, remember(out), out)
     settings: dict[str, Any] = {"method": name, **given(booster), **limits, **own}
     settings["theta"] = theta or (None if floors is None else [str(floors)])
     made = made_by(data, seed, **{key: value for key, value in settings.items() if value is not None})
@@ -89,7 +100,9 @@ def fit(
     if interrupted:
         members = getattr(model, "portfolio_", None)
         kept = f"{len(model.estimators_)} finished rounds" if members is None else f"{len(members)} finished members"
-        warn(f"interrupted: the {kept} are kept")
+        warn(f"interrupted: the model has the {kept}. To go on: worstclass resume {out}")
+    else:
+        forget(out)
     say(text_report(result))
     say(f"model:  {out}\nreport: {place / 'report.md'}")
     return 130 if noted else 0 if result.floors_met is not False and not interrupted else 1
@@ -112,6 +125,8 @@ def _folder(out: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        if not (out / CHECKPOINT).exists():
+            (out / COMMAND).unlink(missing_ok=True)
         if not existed:
             with suppress(OSError):  # it is not empty
                 out.rmdir()
@@ -147,7 +162,7 @@ def _write(model: Any, out: Path, result: RunResult) -> Path:
     return place
 
 
-def _train(model: Any, splits: Splits, quiet: bool) -> tuple[float, bool]:
+def _train(model: Any, splits: Splits, quiet: bool, checkpoint: FolderCheckpoint, out: Path) -> tuple[float, bool]:
     """Fit; return the seconds, and whether the user interrupted it and finished rounds were kept."""
     from worstclass.cli.progress import FitProgress
     from worstclass.data.seen_rows import SeenRows
@@ -156,10 +171,13 @@ def _train(model: Any, splits: Splits, quiet: bool) -> tuple[float, bool]:
     progress, interrupted, started = FitProgress(console(quiet=quiet)), False, time.perf_counter()
     if hasattr(model, "callbacks"):
         model.callbacks = [progress]
-    with progress.bar:
+    takes_checkpoint = "checkpoint" in inspect.signature(model.fit).parameters
+    with progress.bar, stopped_gently(checkpoint.clock) if takes_checkpoint else nullcontext():
         try:
-            fit_on_splits(model, splits)
+            fit_on_splits(model, splits, checkpoint)
         except KeyboardInterrupt:
+            if checkpoint.folder.exists() and not hasattr(model, "estimators_"):
+                warn(f"interrupted: what is finished is kept. To go on: worstclass resume {out}")
             if not hasattr(model, "estimators_"):
                 raise
             interrupted = True

@@ -10,6 +10,7 @@ import typer
 
 from worstclass.cli import options as opt
 from worstclass.cli.console import OptionError, say
+from worstclass.cli.resume import remember
 
 if TYPE_CHECKING:
     from worstclass.experiments.paper import Target
@@ -67,6 +68,7 @@ def reproduce(
         say("\n".join(listing([work_of(one) for one in TARGETS.values()])))
         return 0
     chosen = list(TARGETS.values()) if target == "all" else [find_target(target)]
+    remember(out)
     codes = []
     for one in chosen:
         work = work_of(one)

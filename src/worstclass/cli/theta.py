@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from worstclass.cli import options as opt
-from worstclass.cli.console import OptionError, refuse_given, say
+from worstclass.cli.console import OptionError, refuse_given, say, stopped_gently, warn
+from worstclass.cli.resume import forget, remember
 
 #: what the ways need, each an option of its name
 NEEDED = {
@@ -71,24 +72,29 @@ def theta(
     name = default_booster(opened, train.X, booster.network)
     limits = opt.parse_budget(budget)
     model = build_estimator(name, opened, train.X, booster, theta=0.0, select_on=select_on, random_state=seed, **limits)
-    out.mkdir(parents=True, exist_ok=True)  # before hours of training, not after
+    kept = remember(out)
     try:
-        selection = select_theta(
-            model,
-            *rows,
-            way=way,
-            candidates=thetas,
-            baseline=None if baseline is None else _number_or_name(baseline),
-            goal=opt.numbers_by_class(goal, np.unique(train.y).tolist(), "--goal") if goal else None,
-            val_share=opened.val_share,
-            resolution=resolution,
-            n_jobs=jobs,
-            progress=partial(say, quiet=quiet),
-            # rows of a file that was divided just now are different rows, however equal they look
-            allow_equal_rows=allow_equal_rows or "val" not in getattr(opened.source, "parts", {"val"}),
-        )
+        with stopped_gently(kept.clock):
+            selection = select_theta(
+                model,
+                *rows,
+                way=way,
+                candidates=thetas,
+                baseline=None if baseline is None else _number_or_name(baseline),
+                goal=opt.numbers_by_class(goal, np.unique(train.y).tolist(), "--goal") if goal else None,
+                val_share=opened.val_share,
+                resolution=resolution,
+                n_jobs=jobs,
+                progress=partial(say, quiet=quiet),
+                # rows of a file that was divided just now are different rows, however equal they look
+                allow_equal_rows=allow_equal_rows or "val" not in getattr(opened.source, "parts", {"val"}),
+                checkpoint=kept,
+            )
     except SelectionInterrupted as interrupt:
         selection = interrupt.selection
+    except KeyboardInterrupt:
+        warn(f"interrupted: what is finished is kept. To go on: worstclass resume {out}")
+        raise
     chosen = selection.booster
     tested = class_reports(chosen, splits, ["test"]).get("test")
     settings = {"budget": budget, "select_on": select_on, "resolution": resolution, "val_share": opened.val_share}
@@ -105,6 +111,10 @@ def theta(
         say("\ntest rows", "bold")
         say(str(tested))
     say(f"\nmodel:  {out}\nchoice: {place / 'theta.json'}")
+    if selection.interrupted:
+        warn(f"interrupted: the model is the best so far. To go on: worstclass resume {out}")
+    else:
+        forget(out)
     return 0 if selection.met else 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,8 +69,9 @@ class EpochChoice:
     max_epochs : epochs at the most.
     patience : epochs without progress after which training ends; None trains to the end.
     meter : a budget that several networks may share.
-    member : number of the network in the records.
+    number : of the network, in the records.
     keep_at : epochs after which the network is kept in ``snapshots``, whatever is chosen.
+    member : function from the state of a network to the network; only a checkpoint needs it.
     """
 
     labels: Labels
@@ -79,8 +80,9 @@ class EpochChoice:
     max_epochs: int
     patience: int | None
     meter: Meter
-    member: int = 1
+    number: int = 1
     keep_at: Collection[int] = ()
+    member: Callable[[Any], Member] = lambda state: state
     snapshots: dict[int, Member] = field(default_factory=dict, init=False)
     records: list[EpochRecord] = field(default_factory=list, init=False)
     best: EpochRecord | None = field(default=None, init=False)
@@ -99,6 +101,20 @@ class EpochChoice:
         if self._over:
             return Verdict.DONE if better else Verdict.GIVE_UP
         return Verdict.KEEP if better else Verdict.GO_ON
+
+    def state(self) -> dict[str, Any]:
+        """Return what was written down, and the networks that are kept."""
+        best = None if self.best is None else self.best.epoch
+        snapshots = {epoch: member.state for epoch, member in self.snapshots.items()}
+        return {"records": self.records, "best": best, "snapshots": snapshots, "seconds": self._time.seconds}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over what another one wrote down."""
+        self.records = list(state["records"])
+        self.best = None if state["best"] is None else self.records[state["best"] - 1]
+        self.snapshots = {epoch: self.member(kept) for epoch, kept in state["snapshots"].items()}
+        self._time.credit(0, state["seconds"])
+        self.meter.credit(len(self.records), state["seconds"])
 
     @property
     def _over(self) -> bool:
@@ -120,7 +136,7 @@ class EpochChoice:
             validation = self._counts(done.ask(inputs), labels)
         correct, totals = self._counts(done.predictions, self.labels)
         number, seconds = len(self.records) + 1, self._time.seconds
-        return EpochRecord(self.member, number, seconds, correct, totals, *validation, loss=done.loss)
+        return EpochRecord(self.number, number, seconds, correct, totals, *validation, loss=done.loss)
 
     @staticmethod
     def _counts(predictions: IntArray, labels: Labels) -> tuple[tuple[int, ...], tuple[int, ...]]:

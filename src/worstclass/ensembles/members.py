@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from worstclass._state import KEEPS_NOTHING, Checkpoint
 from worstclass._text import n_of
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
@@ -54,13 +55,14 @@ class Candidate(NamedTuple):
 class HeldOutTask:
     """Rows to train on and rows to be judged by, as index pairs. The held-out rows may be others (``X_val``).
 
-    The labels are class indices: members know no others.
+    The labels are class indices: members know no others. ``first`` is the number of the first split.
     """
 
     X: Any
     labels: Labels
     held_out: tuple[Any, IntArray]
     splits: list[Split]
+    first: int = 1
 
     @classmethod
     def of(cls, X: Any, labels: Labels, held_out: tuple[Any, Labels] | None, n_folds: int, seed: int) -> HeldOutTask:
@@ -78,7 +80,7 @@ class HeldOutTask:
 
     def folds(self, first: int, last: int) -> HeldOutTask:
         """Return the task with some of its splits."""
-        return replace(self, splits=self.splits[first:last])
+        return replace(self, splits=self.splits[first:last], first=self.first + first)
 
     def small(self, n_rows: int, seed: int) -> HeldOutTask:
         """Return the first split with so many of its training rows, some of each class, and as few held-out rows."""
@@ -114,7 +116,9 @@ def ends_in_time(estimator: Any, seconds: float) -> bool:
     return True
 
 
-def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | None) -> Candidate:
+def train_member(
+    name: str, estimator: Any, task: HeldOutTask, n_jobs: int | None, checkpoint: Checkpoint = KEEPS_NOTHING
+) -> Candidate:
     """Train one clone per split; collect its probabilities of the held-out rows.
 
     Networks get row weights that give every class the same total; other classifiers have class weights of their own.
@@ -122,9 +126,10 @@ def train_member(name: str, estimator: Any, task: HeldOutTask, n_jobs: int | Non
     """
     started = time.perf_counter()
     options = {"sample_weight": (1 / task.labels.totals)[task.labels.index]} if _is_network(estimator) else {}
+    names = [f"fold-{number}" for number, _ in enumerate(task.splits, start=task.first)]
     found = out_of_fold(
         estimator, task.X, task.labels, task.splits, _kind(estimator),
-        held_out=task.held_out, options=options, n_jobs=n_jobs,
+        held_out=task.held_out, options=options, n_jobs=n_jobs, checkpoint=checkpoint, names=names,
     )  # fmt: skip
     trained = Candidate(name, found.models, np.exp(found.scores), found.target, 0.0)
     if _is_network(estimator):

@@ -13,8 +13,10 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_choice, check_count, check_positive, is_count, suggests_options
+from worstclass._state import Checkpoint
 from worstclass._typing import FloatArray
 from worstclass.boosting.hedge import n_rounds_for, resolve_gamma
+from worstclass.checkpoints import checkpoint_of, seeds_of
 from worstclass.data.labels import Labels, training_labels
 from worstclass.data.seen_rows import SeenRows
 from worstclass.ensembles.epochs import LOSS, EpochChoice, EpochRecord
@@ -53,7 +55,16 @@ class _Networks(LearnerClassifier):
         self.snapshots = snapshots
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+    ) -> Self:
         """Train; keep the epoch whose error (``select_on``) is least on the validation rows.
 
         Parameters
@@ -63,19 +74,22 @@ class _Networks(LearnerClassifier):
         X_val, y_val : validation rows. Without them the training rows choose.
         sample_weight : by what the loss of each training row is multiplied; their mean is brought to 1. The epoch is
             chosen by the errors of all rows alike.
+        checkpoint : a folder in which the fit keeps finished networks, and from time to time where one stands. A fit
+            that was killed goes on from there if it is called again with the same parameters and rows.
         """
-        with self._unchanged_if_refused():
+        opened = checkpoint_of(self, checkpoint, X, y, X_val, y_val)
+        with self._unchanged_if_refused(), opened as kept:
             self._check_parameters()
             self.learner_ = as_learner(self.learner, owner=self._owner)
             if not isinstance(self.learner_, TorchLearner):
                 raise ParameterError("learner", self._owner, allowed="a TorchLearner", got=self.learner)
             rows = self._check_X(X, reset=True)
             labels = training_labels(rows, y)
-            seeds = SeedTree.from_random_state(self.random_state, owner=self._owner)
+            seeds = seeds_of(self, kept)
             training = self.learner_.bind(rows, labels.index, labels.n_classes, seeds.seed(0))
             validation = self._validation(training.encoder, labels, X_val, y_val)
             weight = _row_weights(sample_weight, labels, self._owner)
-            self._train(training, labels, weight, validation, seeds)
+            self._train(training, labels, weight, validation, seeds, kept)
             self.seen_rows_ = SeenRows.of(X, X_val)
         return self
 
@@ -104,6 +118,7 @@ class _Networks(LearnerClassifier):
         weight: FloatArray,
         validation: tuple[Inputs, Labels] | None,
         seeds: SeedTree,
+        checkpoint: Checkpoint,
     ) -> None:
         meter = Meter(max_seconds=self.max_seconds)
         members: list[Member] = []
@@ -112,10 +127,10 @@ class _Networks(LearnerClassifier):
         for number, epochs in enumerate(self._shares(labels), start=1):
             if members and meter.spent:
                 break
-            choice = EpochChoice(
-                labels, validation, self.select_on, epochs, self.patience, meter, number, self.snapshots
-            )
-            members.append(training.train(weight, choice, seeds.seed(1, number)).member)
+            options = (number, self.snapshots, training.member)
+            choice = EpochChoice(labels, validation, self.select_on, epochs, self.patience, meter, *options)
+            seed, name = seeds.seed(1, number), f"network-{number:04d}"
+            members.append(training.train(weight, choice, seed, checkpoint, name).member)
             history += choice.records
             choices.append(choice)
         self.classes_ = labels.classes

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,10 +18,11 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_count, check_positive, suggests_options
-from worstclass._state import Stateful
+from worstclass._state import Checkpoint, Stateful
 from worstclass._text import n_of
 from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, StepInfo
+from worstclass.checkpoints import checkpoint_of, seeds_of
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import Labels, known_labels, require_pair, training_labels
 from worstclass.data.map_style import is_map_dataset
@@ -37,7 +39,13 @@ from worstclass.ensembles.members import (
 )
 from worstclass.ensembles.portfolio import OWNER, Portfolio, give_epochs, portfolio_for
 from worstclass.ensembles.schedule import FIRST_FOLD, Schedule, default_folds
-from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
+from worstclass.exceptions import (
+    BudgetSpentWarning,
+    CheckpointError,
+    DataError,
+    LearnerFailedWarning,
+    UnmetBoundWarning,
+)
 from worstclass.floors import Floors
 from worstclass.learners.estimator import check_columns
 from worstclass.learners.sklearn_learner import with_seed
@@ -150,7 +158,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, *, checkpoint: Any = None) -> Self:
         """Train the portfolio, choose members and offsets on held-out rows, and estimate the error of each class.
 
         If the user interrupts it (Ctrl-C), the members that are finished are combined before ``KeyboardInterrupt`` is
@@ -161,18 +169,28 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         X : rows: an array, data frame, sparse matrix, images or tensor.
         y : labels, strings or numbers.
         X_val, y_val : held-out rows, in place of those that ``cv`` holds out.
+        checkpoint : a folder in which the fit keeps the models of finished folds. A fit that was killed goes on from
+            there if it is called again with the same parameters and rows.
         """
         self._check_parameters()
+        with checkpoint_of(self, checkpoint, X, y, X_val, y_val) as kept:
+            schedule = self._fit(X, y, X_val, y_val, kept)
+        self._warn(schedule)
+        if schedule.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _fit(self, X: Any, y: Any, X_val: Any, y_val: Any, checkpoint: Checkpoint) -> Schedule:
         rows, labels = self._training_rows(X, y)
         floors = None if self.theta is None else Floors.from_theta(self.theta, labels.classes, owner=OWNER)
-        seeds = SeedTree.from_random_state(self.random_state, owner=OWNER)
+        seeds = seeds_of(self, checkpoint)
         portfolio = portfolio_for(self.learners, rows, labels.totals)
         held_out = None if X_val is None and y_val is None else self._validation_rows(X, X_val, y_val, labels.classes)
         wanted = default_folds(len(labels.index)) if self.cv == "auto" else int(self.cv)
         task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
         give_epochs(portfolio, self.max_epochs, len(task.splits), images=getattr(rows, "ndim", 2) > 2)
         schedule = Schedule(self.time_limit, len(task.splits), list(portfolio))
-        candidates = self._train(portfolio, task, floors, schedule, seeds)
+        candidates = self._train(portfolio, task, floors, schedule, seeds, checkpoint)
         seen = X, X if held_out is None else X_val
         try:
             self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
@@ -180,10 +198,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             schedule.interrupted = True
             self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
         self.n_folds_, self.notes_ = schedule.folds, tuple(schedule.notes)
-        self._warn(schedule)
-        if schedule.interrupted:
-            raise KeyboardInterrupt
-        return self
+        return schedule
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class whose log-probability plus offset is largest."""
@@ -232,11 +247,18 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         return self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
 
     def _train(
-        self, portfolio: Portfolio, task: HeldOutTask, floors: Floors | None, schedule: Schedule, seeds: SeedTree
+        self,
+        portfolio: Portfolio,
+        task: HeldOutTask,
+        floors: Floors | None,
+        schedule: Schedule,
+        seeds: SeedTree,
+        checkpoint: Checkpoint,
     ) -> list[Candidate]:
         """Train every member on every fold; with a time limit on the first, then on as many as there is time for."""
+        train_folds = partial(self._train_folds, portfolio, schedule=schedule, seeds=seeds, checkpoint=checkpoint)
         if self.time_limit is None:
-            return self._train_folds(portfolio, task, schedule, seeds)
+            return train_folds(task)
         share = FIRST_FOLD * self.time_limit / (len(portfolio) * schedule.folds)
         shared = {name: share for name, estimator in portfolio.items() if ends_in_time(estimator, share)}
 
@@ -244,7 +266,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             estimator = with_seed(portfolio[name], seeds.seed(3))
             return schedule.allows(name, lambda: shared.get(name) or _probe(name, estimator, task, schedule, seeds))
 
-        first = self._train_folds(portfolio, task.folds(0, 1), schedule, seeds, "first fold", allows)
+        first = train_folds(task.folds(0, 1), part="first fold", allows=allows)
         if schedule.folds == 1 or schedule.interrupted:
             return first
         notes, failures = list(schedule.notes), list(schedule.failures)
@@ -255,7 +277,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             if schedule.folds == 1:
                 return first
             more_folds = task.folds(1, schedule.folds)
-            others = self._train_folds(portfolio, more_folds, schedule, seeds, n_of(schedule.folds - 1, "more fold"))
+            others = train_folds(more_folds, part=n_of(schedule.folds - 1, "more fold"))
         except KeyboardInterrupt:
             schedule.interrupted = True
         if schedule.interrupted:
@@ -270,6 +292,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         task: HeldOutTask,
         schedule: Schedule,
         seeds: SeedTree,
+        checkpoint: Checkpoint,
         part: str = "",
         allows: Callable[[str], bool] = lambda name: True,
     ) -> list[Candidate]:
@@ -281,10 +304,15 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             for number, name in enumerate(list(schedule.members), start=1):
                 if not allows(name):
                     continue
-                estimator = with_seed(portfolio[name], seeds.seed(1, list(portfolio).index(name)))
+                place = list(portfolio).index(name)
+                estimator = with_seed(portfolio[name], seeds.seed(1, place))
                 n_failed = len(errors)
                 try:
-                    candidates.append(train_member(name, estimator, task, self.n_jobs))
+                    candidates.append(
+                        train_member(name, estimator, task, self.n_jobs, checkpoint.child(f"member-{place + 1}"))
+                    )
+                except CheckpointError:
+                    raise
                 except Exception as error:  # a classifier of the user can fail in any way
                     errors.append(error)
                     schedule.failed(name, error)

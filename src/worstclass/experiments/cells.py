@@ -10,6 +10,7 @@ import contextlib
 import json
 import operator
 import os
+import shutil
 import statistics
 import time
 import traceback
@@ -25,6 +26,7 @@ import joblib
 import pydantic
 
 from worstclass._text import duration
+from worstclass.checkpoints import locked
 from worstclass.exceptions import ParameterError, WorstClassWarning
 from worstclass.experiments.run import Outcome, Provenance
 
@@ -153,8 +155,8 @@ def run_cells(
     """Run the cells whose file is not in the folder yet; return the results of all, in their order.
 
     Each cell is written as it ends. A cell that raises is written as failed, and the others go on; the next call runs
-    it again. If the run is interrupted or killed, only the running cells are lost: the same call continues with the
-    rest.
+    it again. If the run is interrupted or killed, the same call continues with the rest. The folder is locked: a second
+    process is refused.
 
     Parameters
     ----------
@@ -181,6 +183,22 @@ def run_cells(
     if len(files) < len(cells):
         allowed = "of distinct methods and seeds, on one data set"
         raise ParameterError("cells", "run_cells", allowed=allowed, got=sorted(cell.file_name for cell in cells))
+    with locked(folder):
+        return _run_missing(files, run_cell, folder, progress, n_jobs, cluster, by_data, overwrite)
+
+
+def _run_missing(
+    files: Mapping[Path, Cell],
+    run_cell: Callable[[Cell], Outcome],
+    folder: Path,
+    progress: Callable[[str], None] | None,
+    n_jobs: int | None,
+    cluster: str | None,
+    by_data: bool,
+    overwrite: bool,
+) -> list[CellResult]:
+    """Run the cells that have no file, and return the results of all."""
+    cells = list(files.values())
     _make_room(files, overwrite=overwrite)
     results = {file: result for file, cell in files.items() if (result := find_result(cell, file))}
     tell = partial(_tell, progress, list(files.items()), by_data)
@@ -228,6 +246,11 @@ def _tell(
 def cell_file(cell: Cell, folder: Path, *, by_data: bool = False) -> Path:
     """Return the file of a cell in a folder of results."""
     return (folder / cell.data if by_data else folder) / cell.file_name
+
+
+def checkpoint_folder(file: Path) -> Path:
+    """Return the folder in which the training of a cell keeps what it has finished, until the cell has its file."""
+    return file.with_name(f".{file.stem}.checkpoint")
 
 
 @contextlib.contextmanager
@@ -296,6 +319,7 @@ def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], provenance: Provenance
         result = result_of(error)
     if folder is not None:
         result.write(folder)
+        shutil.rmtree(checkpoint_folder(folder / cell.file_name), ignore_errors=True)
     return result
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from worstclass.data.splits import Splits
 from worstclass.exceptions import DatasetError, ParameterError
-from worstclass.experiments.cells import Cell, CellResult, run_cells
+from worstclass.experiments.cells import Cell, CellResult, cell_file, checkpoint_folder, run_cells
 from worstclass.experiments.run import Outcome, fit_on_splits
 
 
@@ -61,11 +61,12 @@ class Grid:
         """Return the cells of one seed."""
         return [Cell(entry.name, self.data, seed, {**entry.settings, **self.settings}) for entry in self.entries]
 
-    def run(self, cell: Cell, splits: Splits) -> Outcome:
+    def run(self, cell: Cell, splits: Splits, checkpoint: Path | None = None) -> Outcome:
         """Train the entry of a cell on its splits, and describe the model."""
         entry = next(entry for entry in self.entries if entry.name == cell.method)
         observe = self.observe if cell.seed == self.seeds[0] else None
-        return run_method(entry.build(cell.seed), splits, counted=self.counted, observe=observe)
+        model = entry.build(cell.seed)
+        return run_method(model, splits, counted=self.counted, observe=observe, checkpoint=checkpoint)
 
 
 def run_grids(
@@ -74,8 +75,9 @@ def run_grids(
     """Run the cells of several grids that are not in the folder yet; ``options`` are those of ``run_cells``.
 
     They are run seed by seed, so that all entries have some results early. An entry that fails is recorded, and the
-    others go on.
+    others go on. A long training keeps a checkpoint beside its file, unless it runs on a cluster.
     """
+    by_data, on_cluster = options.get("by_data", False), options.get("cluster") is not None
     by_name = {grid.data: grid for grid in grids}
     loaded: dict[tuple[str, int], Splits] = {}  # those of one seed, which all entries share
 
@@ -85,7 +87,8 @@ def run_grids(
             splits = grid.load(cell.seed)
             loaded.clear()
             loaded[key] = splits
-        return grid.run(cell, loaded[key])
+        kept = None if on_cluster else checkpoint_folder(cell_file(cell, folder, by_data=by_data))
+        return grid.run(cell, loaded[key], kept)
 
     return run_cells(cells_of(grids), run_cell, folder, progress, **options)
 
@@ -102,12 +105,13 @@ def run_method(
     *,
     counted: Sequence[str] = ("validation", "test"),
     observe: Callable[[Any, Splits], Mapping[str, Any]] | None = None,
+    checkpoint: Path | None = None,
 ) -> Outcome:
     """Train a classifier on the training rows, let the validation rows choose, and measure on the test rows."""
     if splits.test is None:
         raise DatasetError("There are no test rows to compare on.")
     started = time.perf_counter()
-    fit_on_splits(model, splits)
+    fit_on_splits(model, splits, checkpoint)
     seconds = time.perf_counter() - started
     seen = {} if observe is None else observe(model, splits)
     return Outcome.describe(model, splits, counted=counted, seconds=seconds, **seen)

@@ -213,13 +213,13 @@ def floors_of(model: Any) -> Any:
     return floors_of(model.estimator_) if theta is None and hasattr(model, "estimator_") else theta
 
 
-def fit_on_splits(model: Any, splits: Splits) -> None:
+def fit_on_splits(model: Any, splits: Splits, checkpoint: Any = None) -> None:
     """Fit a classifier on the training rows; the validation rows choose, if there is anything that they can choose."""
-    train, val = splits.train, splits.val
-    if val is not None and "X_val" in inspect.signature(model.fit).parameters:
-        model.fit(train.X, train.y, X_val=val.X, y_val=val.y)
-    else:
-        model.fit(train.X, train.y)
+    train, val, known = splits.train, splits.val, inspect.signature(model.fit).parameters
+    options = {} if val is None or "X_val" not in known else {"X_val": val.X, "y_val": val.y}
+    if checkpoint is not None and "checkpoint" in known:
+        options["checkpoint"] = checkpoint
+    model.fit(train.X, train.y, **options)
 
 
 def layers_of(model: Any) -> list[Any]:

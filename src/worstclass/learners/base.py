@@ -11,7 +11,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -139,25 +139,54 @@ class Training(ABC):
         start : the ``standing`` of an epoch to go on from; None starts anew.
         """
 
-    def train(self, sample_weight: FloatArray, stop: Stop, seed: int, checkpoint: Checkpoint = KEEPS_NOTHING) -> Trained:
-        """Train one member; ``stop`` judges each epoch. A training that the checkpoint knows of goes on."""
-        best, n_epochs, start = None, 0, None
-        if begun := checkpoint.read(UNDER_WAY):
-            best, n_epochs, start = (self.member(begun["member"]), begun["predictions"]), begun["epochs"], begun["start"]
-            stop.restore(begun["stop"])
-        going_on = {} if start is None else {"start": start}  # learners of one's own may not know it
-        with closing(self.epochs(sample_weight, seed, **going_on)) as epochs:
+    def train(
+        self,
+        sample_weight: FloatArray,
+        stop: Stop,
+        seed: int,
+        checkpoint: Checkpoint = KEEPS_NOTHING,
+        name: str = "member",
+    ) -> Trained:
+        """Train one member; ``stop`` judges each epoch.
+
+        A member that the checkpoint has under this name is taken from there, and a training under way goes on.
+        """
+        kept = checkpoint.read(name)
+        if kept is None:
+            trained = self._trained(sample_weight, stop, seed, checkpoint.child(name))
+            self.take_over(trained.member, self.carried())
+            checkpoint.keep(name, lambda: {**_result(trained, stop), "carried": self.carried()})
+            return trained
+        trained = self._taken(kept, stop)
+        self.take_over(trained.member, kept["carried"])
+        return trained
+
+    def _trained(self, sample_weight: FloatArray, stop: Stop, seed: int, checkpoint: Checkpoint) -> Trained:
+        best: Trained | None = None
+        begun = checkpoint.read(UNDER_WAY)
+        if begun is None:
+            n_epochs, epochs = 0, self.epochs(sample_weight, seed)
+        else:
+            best = self._taken(begun, stop)
+            n_epochs, epochs = best.epochs, self.epochs(sample_weight, seed, begun["start"])
+        with closing(epochs):
             for done in epochs:
                 n_epochs += 1
                 verdict = stop(done)
                 if best is None or verdict in (Verdict.DONE, Verdict.KEEP):
-                    best = done.snapshot(), done.predictions
+                    best = Trained(done.snapshot(), done.predictions, n_epochs)
+                best = replace(best, epochs=n_epochs)
                 if verdict in (Verdict.DONE, Verdict.GIVE_UP):
                     break
                 if done.standing is not None:
-                    checkpoint.note(UNDER_WAY, partial(_standing, done.standing, stop, best, n_epochs))
+                    checkpoint.note(UNDER_WAY, partial(_under_way, best, stop, done.standing))
         assert best is not None, "a learner must make at least one epoch"
-        return Trained(*best, n_epochs)
+        return best
+
+    def _taken(self, kept: Mapping[str, Any], stop: Stop) -> Trained:
+        """Return the member that a checkpoint keeps, and let ``stop`` remember its epochs."""
+        stop.restore(kept["stop"])
+        return Trained(self.member(kept["member"]), kept["predictions"], kept["epochs"])
 
     def member(self, state: Any) -> Member:
         """Return the member of a ``state``."""
@@ -167,21 +196,22 @@ class Training(ABC):
         """Return what the next member starts from, besides the member before it; None where there is nothing."""
         return None
 
-    def take_over(self, member: Member, carried: Any) -> None:
+    def take_over(self, member: Member, carried: Any) -> None:  # noqa: B027
         """Go on after a member that was trained earlier."""
 
 
-def _standing(
-    standing: Callable[[], dict[str, Any]], stop: Stop, best: tuple[Member, IntArray], n_epochs: int
-) -> dict[str, Any]:
-    member, predictions = best
+def _result(trained: Trained, stop: Stop) -> dict[str, Any]:
+    """Return what a checkpoint keeps of a member."""
     return {
-        "start": standing(),
         "stop": stop.state(),
-        "member": member.state,
-        "predictions": predictions,
-        "epochs": n_epochs,
+        "member": trained.member.state,
+        "predictions": trained.predictions,
+        "epochs": trained.epochs,
     }
+
+
+def _under_way(best: Trained, stop: Stop, standing: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    return {**_result(best, stop), "start": standing()}
 
 
 class WeakLearner(BaseEstimator, ABC):

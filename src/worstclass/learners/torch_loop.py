@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
-from worstclass._state import KEEPS_NOTHING, Checkpoint
 from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ModuleError, ParameterError
-from worstclass.learners.base import Epoch, Member, Stop, Trained, Training
+from worstclass.learners.base import Epoch, Member, Training
 from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs, batch_sizes
 from worstclass.networks.heads import head_inputs
 from worstclass.randomness import generator_states, isolated_rng, set_generator_states
@@ -143,12 +142,6 @@ class TorchTraining(Training):
     def steps_per_epoch(self) -> int:
         """Batches in one epoch."""
         return len(batch_sizes(len(self.inputs), self.learner.batch_size))
-
-    def train(self, sample_weight: FloatArray, stop: Stop, seed: int, checkpoint: Checkpoint = KEEPS_NOTHING) -> Trained:
-        """Train one member; ``stop`` judges each epoch. A training that the checkpoint knows of goes on."""
-        trained = super().train(sample_weight, stop, seed, checkpoint)
-        self._previous = trained.member.state
-        return trained
 
     def member(self, state: State) -> TorchMember:
         """Return the member of some weights."""

@@ -236,7 +236,7 @@ class AbstainingClassifier(WrappedClassifier):
                 f"{' '.join(self.certificate_.missing())} Pass more rows, allow a larger risk or delta, or ask nothing "
                 "of a class (a risk of 1)."
             )
-            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
+            warnings.warn(message, UnmetBoundWarning, stacklevel=4)
 
     def _risks(self, rows: JudgedAnswers, threshold: float) -> list[ClassRisk]:
         """Count every class under a threshold."""

@@ -14,16 +14,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import require_known_options
-from worstclass._state import Stateful
+from worstclass._state import KEEPS_NOTHING, Checkpoint, Stateful
 from worstclass._typing import FloatArray
 from worstclass.certificates.held_out import held_out_rows
+from worstclass.checkpoints import checkpoint_of, fit_kept, seeds_of
 from worstclass.data.labels import Labels, known_labels, require_pair, training_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import RowOverlap, SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
 from worstclass.exceptions import DataError, ModelFormatError, ParameterError
 from worstclass.learners.estimator import with_input_tags
-from worstclass.randomness import SeedTree
 
 
 def _estimator_has(method: str) -> Any:
@@ -58,6 +58,7 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         "seen_rows_",
     )
 
+    _checkpoint: Checkpoint = KEEPS_NOTHING
     estimator: Any
     cv: Any
     allow_equal_rows: Any
@@ -74,7 +75,9 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     _judge: Any
     _choose: Any
 
-    def fit(self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, X_val: Any = None, y_val: Any = None, *, checkpoint: Any = None, **fit_params: Any
+    ) -> Self:
         """Train the classifier, and choose on held-out rows what this wrapper adds to it.
 
         Parameters
@@ -82,9 +85,19 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         X : rows, as the classifier takes them; with ``cv="prefit"``, held-out rows that it has not seen.
         y : labels, strings or numbers.
         X_val, y_val : held-out rows, in place of those that ``cv`` holds out.
+        checkpoint : a folder in which the fit keeps the classifiers that it has trained. A fit that was killed goes on
+            from there if it is called again with the same parameters and rows.
         fit_params : further options of the classifier's ``fit``. Those with one entry per row are split like the rows.
         """
         X, y = indexable(X), indexable(y)
+        with checkpoint_of(self, checkpoint, X, y, X_val, y_val) as self._checkpoint:
+            try:
+                self._fit(X, y, X_val, y_val, fit_params)
+            finally:
+                del self._checkpoint
+        return self
+
+    def _fit(self, X: Any, y: Any, X_val: Any, y_val: Any, fit_params: dict[str, Any]) -> None:
         kind = self._check_parameters()
         options = self._fit_options(fit_params)
         self._require_rows(X, y)
@@ -110,7 +123,11 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
             found = self._trained(X, labels, options, rows, held_out, kind)
         self._adopt(found, labels.classes)
         self._choose(found, kind, wanted)
-        return self
+
+    def _fit_inner(self, X: Any, labels: Labels, options: dict[str, Any]) -> Any:
+        """Return a fitted clone of the classifier."""
+        y = labels.classes[labels.index]
+        return fit_kept(clone(self.estimator), X, y, self._checkpoint, "classifier", **options)
 
     def _trained(
         self, X: Any, labels: Labels, options: dict[str, Any], rows: Any, held_out: Labels, kind: str
@@ -118,7 +135,7 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         """Train the classifier, and judge it on held-out rows, none of which may be a training row."""
         seen = SeenRows.of(X, **{self.held_out_role: rows})
         overlap = self._check_unseen(rows, seen, ("training",))
-        model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
+        model = self._fit_inner(X, labels, options)
         return HeldOut(model, self._judge(model, rows, held_out.index, kind), seen, overlap)
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
@@ -168,7 +185,7 @@ class WrappedClassifier(Stateful, ClassifierMixin, MetaEstimatorMixin, BaseEstim
     def _seed(self) -> int | None:
         if self.random_state is None:
             return None
-        return SeedTree.from_random_state(self.random_state, owner=self._owner).seed(0)
+        return seeds_of(self, self._checkpoint).seed(0)
 
     def _prefit_rows(self, X: Any, y: Any, *others: Any) -> tuple[Any, Labels]:
         """Return held-out rows with their columns in order, and their labels, for a fitted classifier."""

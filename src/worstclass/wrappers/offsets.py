@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import suggests_options
@@ -151,7 +150,10 @@ class WorstClassOffsets(WrappedClassifier):
         """Collect out-of-fold scores, and train on all rows."""
         rows, on_training = np.arange(len(labels.index)), isinstance(self.cv, str) and self.cv == "training"
         folds = [(rows, rows)] if on_training else make_folds(self.cv, labels, self._seed(), owner=OWNER)
-        found = out_of_fold(self.estimator, X, labels, folds, kind, options=options, n_jobs=self.n_jobs)
+        found = out_of_fold(
+            self.estimator, X, labels, folds, kind,
+            options=options, n_jobs=self.n_jobs, checkpoint=self._checkpoint,
+        )  # fmt: skip
         if not len(found.target):
             raise DataError("There is no held-out row to choose offsets on: the folds of cv hold none out.")
         finite = found.scores[np.isfinite(found.scores)]
@@ -159,7 +161,7 @@ class WorstClassOffsets(WrappedClassifier):
         judged = np.where(np.isfinite(found.scores), found.scores, never), found.target
         model, seen = found.models[0], SeenRows.of(X)
         if not on_training:
-            model = clone(self.estimator).fit(X, labels.classes[labels.index], **options)
+            model = self._fit_inner(X, labels, options)
         return HeldOut(model, judged, replace(seen, validation=seen.training), None)
 
     def _choose(self, found: HeldOut, kind: str, wanted: Floors | None) -> None:
@@ -187,7 +189,7 @@ class WorstClassOffsets(WrappedClassifier):
                 f"No offsets that meet all floors on the held-out rows were found. The nearest ones miss those of "
                 f"{', '.join(map(str, short))}. They would meet floors that are lower by {lower:.4f}."
             )
-            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
+            warnings.warn(message, UnmetBoundWarning, stacklevel=4)
         if not totals.all():
             unknown = "" if floors is None else " Whether their floors are met is not known."
             message = (
@@ -195,4 +197,4 @@ class WorstClassOffsets(WrappedClassifier):
                 f"these classes is unknown: they keep the offset 0, the mean of the others.{unknown} Hold out rows of "
                 "every class."
             )
-            warnings.warn(message, UnmetBoundWarning, stacklevel=3)
+            warnings.warn(message, UnmetBoundWarning, stacklevel=4)

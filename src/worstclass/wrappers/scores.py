@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, che
 from sklearn.utils.parallel import Parallel, delayed
 
 from worstclass._checks import check_choice, is_count
+from worstclass._state import KEEPS_NOTHING, Checkpoint
 from worstclass._typing import FloatArray, IntArray
+from worstclass.checkpoints import fit_kept
 from worstclass.data.labels import Labels, label_column
 from worstclass.data.splits import count_rows, take_rows
 from worstclass.exceptions import DataError, ParameterError
@@ -144,6 +147,8 @@ def out_of_fold(
     held_out: tuple[Any, IntArray] | None = None,
     options: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
+    checkpoint: Checkpoint = KEEPS_NOTHING,
+    names: Iterable[str] | None = None,
 ) -> OutOfFold:
     """Train a clone on each fold, and collect its scores of the rows that the fold holds out.
 
@@ -158,13 +163,16 @@ def out_of_fold(
     held_out : rows and class indices that the second numbers mean, if they are others than X; all of them count.
     options : further options of the classifier's ``fit``.
     n_jobs : folds that are trained in parallel.
+    checkpoint, names : where the models of the folds are kept, and their names there; by default "fold-1" and so on.
     """
     options, (rows, target) = options or {}, held_out or (X, labels.index)
     weight = None if held_out is not None else options.get("sample_weight")
     counts = np.ones(len(target), dtype=np.bool_) if weight is None else np.asarray(weight) != 0
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_fold)(clone(estimator), X, labels, train, rows, target, test[counts[test]], kind, options)
-        for train, test in folds
+        delayed(_fold)(
+            clone(estimator), X, labels, train, rows, target, test[counts[test]], kind, options, checkpoint, name
+        )
+        for (train, test), name in zip(folds, names or map("fold-{}".format, count(1)), strict=False)
     )
     scores, targets, models = zip(*parts, strict=True)
     return OutOfFold(np.concatenate(scores), np.concatenate(targets), list(models))
@@ -172,10 +180,10 @@ def out_of_fold(
 
 def _fold(
     model: Any, X: Any, labels: Labels, train: IntArray, rows: Any, target: IntArray, test: IntArray, kind: str,
-    options: Mapping[str, Any],
+    options: Mapping[str, Any], checkpoint: Checkpoint, name: str,
 ) -> tuple[FloatArray, IntArray, Any]:  # fmt: skip
-    y = labels.classes[labels.index[train]]
-    model.fit(take_rows(X, train), y, **rows_of_options(options, train, labels))
+    y, own = labels.classes[labels.index[train]], rows_of_options(options, train, labels)
+    model = fit_kept(model, take_rows(X, train), y, checkpoint, name, **own)
     test = test[np.isin(target[test], labels.index[train])]
     return aligned_scores(model, take_rows(rows, test), kind, labels.classes), target[test], model
 
