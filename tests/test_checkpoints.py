@@ -422,9 +422,8 @@ def kill_until_done(folder: Path, wanted_kills: int, seed: int) -> int:
     kills = 0
     while True:
         command = [sys.executable, "-c", SCRIPT, str(folder / "kept"), str(folder / "model")]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
+        one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=one_thread)
         assert process.stdout.readline() == "started\n"
         if kills < wanted_kills:
             time.sleep(float(rng.uniform(0, 1.5 / np.sqrt(wanted_kills))))

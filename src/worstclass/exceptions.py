@@ -10,7 +10,8 @@
     │   └── DatasetError                   a named data set or a file cannot be read
     ├── ModuleError (RuntimeError)         a torch module answers in a form that cannot be used
     ├── ModelFormatError (ValueError)      a model folder cannot be read
-    └── CheckpointError (RuntimeError)     a checkpoint cannot be written, or another process is using it
+    ├── CheckpointError (RuntimeError)     a checkpoint cannot be written, or another process is using it
+    └── WorkerError (RuntimeError)         a worker process ended before its work was done
 
     KeyboardInterrupt
     └── SelectionInterrupted               the user interrupted a search for theta; carries the best it had
@@ -87,6 +88,10 @@ class ModelFormatError(WorstClassError, ValueError):
 
 class CheckpointError(WorstClassError, RuntimeError):
     """A checkpoint cannot be written, or another process is using it."""
+
+
+class WorkerError(WorstClassError, RuntimeError):
+    """A worker process ended before its work was done."""
 
 
 class SelectionInterrupted(KeyboardInterrupt):

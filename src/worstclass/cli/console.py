@@ -53,6 +53,7 @@ _PHRASES = {
     "Make labels of one type: np.asarray(labels).astype(float).": "Write the labels as in the training data.",
     "Make labels of one type: np.asarray(labels).astype(str).": "Write the labels as in the training data.",
     "raise val_share": "raise --val-share",
+    "lower n_jobs": "lower --jobs",
     "allow_equal_rows=True (--allow-equal-rows)": "--allow-equal-rows",
 }
 

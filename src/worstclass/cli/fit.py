@@ -21,7 +21,7 @@ from worstclass.cli.console import (
     warn,
 )
 from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions, given
-from worstclass.cli.resume import CHECKPOINT, COMMAND, forget, remember
+from worstclass.cli.resume import CHECKPOINT, COMMAND, forget, remember, tell_how_to_go_on
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
@@ -176,11 +176,13 @@ def _train(model: Any, splits: Splits, quiet: bool, checkpoint: FolderCheckpoint
         try:
             fit_on_splits(model, splits, checkpoint)
         except KeyboardInterrupt:
-            if checkpoint.folder.exists() and not hasattr(model, "estimators_"):
-                warn(f"interrupted: what is finished is kept. To go on: worstclass resume {out}")
             if not hasattr(model, "estimators_"):
+                tell_how_to_go_on(out)
                 raise
             interrupted = True
+        except Exception:
+            tell_how_to_go_on(out)
+            raise
     if hasattr(model, "callbacks"):
         model.callbacks = None
     if not hasattr(model, "seen_rows_"):  # classifiers of scikit-learn keep no record of their rows

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass.cli.console import OptionError, say
+from worstclass.cli.console import OptionError, say, warn
 
 if TYPE_CHECKING:
     from worstclass.storage.checkpoint import FolderCheckpoint
@@ -58,6 +58,12 @@ def forget(out: Path) -> None:
 
     shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
     (out / COMMAND).unlink(missing_ok=True)
+
+
+def tell_how_to_go_on(out: Path) -> None:
+    """Name the command that goes on, if anything is kept."""
+    if (out / CHECKPOINT).exists():
+        warn(f"what is finished is kept. To go on: worstclass resume {out}")
 
 
 def _command(folder: Path) -> tuple[list[str], Path]:

@@ -9,7 +9,7 @@ import typer
 
 from worstclass.cli import options as opt
 from worstclass.cli.console import OptionError, refuse_given, say, stopped_gently, warn
-from worstclass.cli.resume import forget, remember
+from worstclass.cli.resume import forget, remember, tell_how_to_go_on
 
 #: what the ways need, each an option of its name
 NEEDED = {
@@ -92,8 +92,8 @@ def theta(
             )
     except SelectionInterrupted as interrupt:
         selection = interrupt.selection
-    except KeyboardInterrupt:
-        warn(f"interrupted: what is finished is kept. To go on: worstclass resume {out}")
+    except BaseException:
+        tell_how_to_go_on(out)
         raise
     chosen = selection.booster
     tested = class_reports(chosen, splits, ["test"]).get("test")

@@ -17,6 +17,7 @@ import traceback
 import urllib.parse
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ import pydantic
 
 from worstclass._text import duration
 from worstclass.checkpoints import locked
-from worstclass.exceptions import ParameterError, WorstClassWarning
+from worstclass.exceptions import ParameterError, WorkerError, WorstClassWarning
 from worstclass.experiments.run import Outcome, Provenance
 
 #: seconds to wait for a Dask scheduler
@@ -183,8 +184,14 @@ def run_cells(
     if len(files) < len(cells):
         allowed = "of distinct methods and seeds, on one data set"
         raise ParameterError("cells", "run_cells", allowed=allowed, got=sorted(cell.file_name for cell in cells))
-    with locked(folder):
-        return _run_missing(files, run_cell, folder, progress, n_jobs, cluster, by_data, overwrite)
+    try:
+        with locked(folder):
+            return _run_missing(files, run_cell, folder, progress, n_jobs, cluster, by_data, overwrite)
+    except BrokenProcessPool:
+        raise WorkerError(
+            "A worker process ended before its cell was finished: it was killed, or there was no memory left. The "
+            "finished cells are kept, and the same command continues with the others. If memory is short, lower n_jobs."
+        ) from None
 
 
 def _run_missing(
