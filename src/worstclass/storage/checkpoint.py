@@ -59,13 +59,13 @@ class Clock:
     waiting: dict[Path, Mapping[str, Any]] = field(default_factory=dict, init=False)
     _started: float = field(default_factory=time.perf_counter, init=False)
     _wrote: float = field(default_factory=time.perf_counter, init=False)
-    _spent: float = field(default=0.0, init=False)
+    spent: float = field(default=0.0, init=False)
     _each: float = field(default=0.0, init=False)
 
     def allows(self, n_results: int) -> bool:
         """Tell whether there is time to write so many results."""
         elapsed = time.perf_counter() - self._started
-        return elapsed >= self.first and self._spent + n_results * self._each <= self.share * elapsed
+        return elapsed >= self.first and self.spent + n_results * self._each <= self.share * elapsed
 
     @property
     def due(self) -> bool:
@@ -79,7 +79,7 @@ class Clock:
         yield
         self._wrote = time.perf_counter()
         self._each = self._wrote - began
-        self._spent += self._each
+        self.spent += self._each
 
     def flush(self) -> None:
         """Write all results that wait."""
