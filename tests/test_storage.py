@@ -98,7 +98,7 @@ def fit(learner, X, y, theta=0.7, **options):
 
 def files_of(folder):
     """Return the bytes of all files but those that skops writes, which hold times and addresses."""
-    files = [file for file in folder.rglob("*") if file.is_file() and file.suffix != ".skops"]
+    files = [file for file in folder.rglob("*") if file.is_file()]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
