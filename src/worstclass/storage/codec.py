@@ -264,7 +264,7 @@ class Reader:
         files.require_file(file)
         if self.keep_in_memory:
             return files.read_tensors(file, digest=digest)
-        return partial(files.read_tensors, file.resolve(), digest=digest)
+        return partial(files.read_tensors, file, digest=digest)
 
     def sklearn(self, name: str) -> Any:
         """Return an object of scikit-learn."""
@@ -291,10 +291,13 @@ class Reader:
     def take(self, name: str) -> tuple[Path, str | None]:
         """Return where a side file is, and its checksum; each can be taken once."""
         if self.listed is not None and name not in self.listed:
-            raise ModelFormatError(
-                f"{self.folder / CARD} asks for {name}, which it does not list, or asks for it twice."
-            )
-        return files.current_file(self.folder, name), None if self.listed is None else self.listed.pop(name)
+            raise ModelFormatError(f"{self.folder / CARD} asks for {name}, which it does not list, or for it twice.")
+        return files.current_file(self._folder, name), None if self.listed is None else self.listed.pop(name)
+
+    @cached_property
+    def _folder(self) -> Path:
+        """The folder itself, wherever a link to it may lead later."""
+        return self.folder.resolve()
 
     @cached_property
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -106,8 +106,9 @@ def current_file(folder: Path, name: str) -> Path:
     """Return where a file of a model is: in its folder, or still beside it if moving it there was interrupted."""
     waiting = folder / SAVED / name
     file = waiting if waiting.exists() else folder / name
-    if not file.resolve().is_relative_to(folder.resolve()):
-        raise ModelFormatError(f"{file} is refused: it is a link that leads out of the folder. Copy what it leads to.")
+    below = [file, *file.parents][: len(file.parts) - len(folder.parts)]
+    if any(path.is_symlink() for path in below):
+        raise ModelFormatError(f"{file} is refused: it is reached by a link. Put what the link leads to in its place.")
     return file
 
 
