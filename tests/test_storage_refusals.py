@@ -16,6 +16,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sealing import change, reseal
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -48,15 +49,6 @@ def folder(booster, tmp_path):
     return save_model(booster, tmp_path / "model")
 
 
-def change(folder, **values):
-    """Overwrite entries of ``model.json``; dots in names go down, as in ``state__learner_``."""
-    card = json.loads((folder / "model.json").read_text())
-    for path, value in values.items():
-        *parents, name = path.split("__")
-        functools.reduce(dict.__getitem__, parents, card)[name] = value
-    (folder / "model.json").write_text(json.dumps(card))
-
-
 def test_a_folder_without_a_model(tmp_path):
     with pytest.raises(ModelFormatError, match=r"is not a model folder: it has no model\.json"):
         load_model(tmp_path)
@@ -73,7 +65,7 @@ def test_a_model_json_that_is_not_one(folder, text):
     ("version", "message"),
     [
         (1, "format_version 1.*Fit the model again, or install the version of worstclass that wrote it"),
-        (3, "has format_version 3; this version of worstclass reads 2"),
+        (4, "has format_version 4; this version of worstclass reads 3"),
         (None, "has format_version None"),
     ],
 )
@@ -94,14 +86,17 @@ def test_another_version(folder, version, message):
         ({"state": {}}, "does not describe a fitted model: KeyError: 'learner_'"),
         ({"state__classes_": {"$array": ["a"], "dtype": "<U1", "shape": [3]}}, "does not describe a fitted model"),
         ({"state__classes_": {"$array": ["a"], "dtype": "V8", "shape": [1]}}, "array of an unknown type, 'V8'"),
-        ({"state__classes_": {"$array": "state.nowhere"}}, "does not describe|lacks arrays.safetensors"),
+        ({"state__classes_": {"$array": "state.nowhere"}}, "does not describe|asks for arrays.safetensors"),
         ({"state__classes_": {"$pickle": "gASV"}}, r"a value of an unknown kind, '\$pickle'"),
         ({"state__n_members_used_": 99}, "does not describe a fitted model: IndexError"),
-        ({"state__estimators_": {"$members": 4, "suffix": "safetensors"}}, r"lacks 0004\.safetensors"),
+        (
+            {"state__estimators_": {"$members": 4, "suffix": "safetensors"}},
+            r"asks for members/0004\.safetensors",
+        ),
         ({"state__estimators_": {"$members": 1, "suffix": "/../../x"}}, "members of an unknown kind"),
         ({"state__encoder_": {"$sklearn": "../../trap"}}, "does not describe a fitted model: ValueError"),
         ({"state__encoder_": {"$model": "../other"}}, "does not describe a fitted model: ValueError"),
-        ({"state__encoder_": {"$model": 1}}, "0001 is not a model folder"),
+        ({"state__encoder_": {"$model": 1}}, "asks for parts/0001/model.json, which it does not list"),
     ],
 )
 def test_a_model_json_that_was_changed(folder, changes, message):
@@ -117,9 +112,13 @@ def test_a_file_that_is_missing_cut_or_a_pickle(folder, file, damage):
     path.write_bytes(pickle.dumps({"a": 1}) if damage == "pickle" else path.read_bytes()[:50])
     if damage == "missing":
         path.unlink()
-    message = f"lacks {path.name}" if damage == "missing" else f"{path.name} cannot be read"
+    wrong = "cannot be read" if file == "history.json" else "is damaged, or belongs to another model"
+    message = f"lacks {path.name}" if damage == "missing" else f"{path.name} {wrong}"
     with pytest.raises(ModelFormatError, match=message):
         load_model(folder)
+    if damage != "missing" and file != "history.json":
+        with pytest.raises(ModelFormatError, match=f"{path.name} cannot be read"):
+            load_model(reseal(folder))
 
 
 def test_arrays_that_are_a_pickle(tmp_path):
@@ -129,7 +128,7 @@ def test_arrays_that_are_a_pickle(tmp_path):
     np.save(folder / "arrays.npy", np.array([object()]), allow_pickle=True)
     (folder / "arrays.npy").rename(folder / "arrays.safetensors")
     with pytest.raises(ModelFormatError, match=r"arrays\.safetensors cannot be read"):
-        load_model(folder)
+        load_model(reseal(folder))
 
 
 class TestNothingRuns:
@@ -144,7 +143,7 @@ class TestNothingRuns:
         file = next((folder / "members").glob("0001.*"))
         file.write_bytes(pickle.dumps(Bomb()))
         with pytest.raises(ModelFormatError, match=r"0001\..* cannot be read"):
-            load_model(folder)
+            load_model(reseal(folder))
         assert (tmp_path / "precious").is_dir()
 
     @pytest.mark.parametrize(
@@ -202,7 +201,7 @@ class TestNothingRuns:
         assert (folder / place).is_file()
         skops.io.dump(trap, folder / place)
         with pytest.raises(ModelFormatError, match=r"numpy\.testing.*measure"):
-            load_model(folder)
+            load_model(reseal(folder))
         assert not (tmp_path / "ran").exists()
 
     def test_types_outside_scikit_learn_are_named_and_need_permission(self, blobs, tmp_path):
@@ -229,7 +228,7 @@ def test_a_wrapper_around_a_model_of_other_classes(booster, blobs, tmp_path):
     with pytest.raises(
         ModelFormatError, match=r"classes \['a', 'b', 'c'\], and the classifier inside it has \['a', 'b'\]"
     ):
-        load_model(folder)
+        load_model(reseal(folder))
 
 
 def test_what_skops_cannot_store(blobs, tmp_path):

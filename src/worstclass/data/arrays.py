@@ -8,15 +8,17 @@ the first one if both have so few. Unsigned bytes of shape (n, height, width) ar
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from worstclass.data.splits import ALL, SPLIT_NAMES, Part
+from worstclass.data.trees import require_allowed_size
 from worstclass.exceptions import DatasetError
 
 ROWS, LABELS = "rows", "labels"
@@ -61,6 +63,7 @@ class Arrays:
             if self._npz is None:
                 array = np.load(self.path / f"{name}.npy", mmap_mode="c", allow_pickle=False)
             else:
+                self._require_bounded(name)
                 array = self._npz[name]
         except _DAMAGE as error:
             raise DatasetError(
@@ -69,6 +72,27 @@ class Arrays:
         if not isinstance(array, np.ndarray) or not array.ndim:
             raise DatasetError(f"{self.path}: {name} is no array of rows.")
         return array
+
+    def _require_bounded(self, name: str) -> None:
+        """Refuse an array of an npz file that asks for far more memory than the file has bytes."""
+        assert self._npz is not None, "a folder has no members"
+        archive = self._npz.zip
+        info = archive.getinfo(f"{name}.npy" if f"{name}.npy" in archive.namelist() else name)
+        require_allowed_size(info.file_size, info.compress_size, f"{self.path}: {name}")
+        with archive.open(info) as stream:
+            require_npy(stream, info.file_size)
+
+
+def require_npy(stream: IO[bytes], n_bytes: int) -> None:
+    """Refuse a npy file of some bytes whose header asks for more: numpy reserves what the header says, then reads."""
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"its format {version} is not known")
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(stream)
+    wanted, there = math.prod(shape) * dtype.itemsize, n_bytes - stream.tell()
+    if wanted > there or min(shape, default=0) < 0:
+        raise ValueError(f"its header tells of {wanted:,} bytes {shape}, and {there:,} follow")
 
 
 def read_arrays(path: Path) -> dict[str, Part]:

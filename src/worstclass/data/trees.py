@@ -21,6 +21,8 @@ ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
 
 #: bytes that one file, or all files of a tar archive, may have unpacked; the largest official file has 548 million
 MOST_BYTES = 4 << 30
+#: what is packed may grow to so many bytes, or to so many times its size: a small file cannot fill the memory
+SMALL_BYTES, MOST_GROWTH = 512 << 20, 200
 
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
 
@@ -106,18 +108,29 @@ def unpacked(content: bytes, where: str) -> bytes:
         return content
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
-            plain = stream.read(MOST_BYTES + 1)
+            plain = stream.read(allowed_size(len(content)) + 1)
     except _DAMAGE as error:
         raise DatasetError(f"{where} is damaged or cut short: {error}") from None
-    _limit(len(plain), where)
+    require_allowed_size(len(plain), len(content), where)
     return plain
+
+
+def allowed_size(packed: int) -> int:
+    """Return the bytes that a packed file of some bytes may have unpacked."""
+    return max(SMALL_BYTES, MOST_GROWTH * packed)
+
+
+def require_allowed_size(unpacked: int, packed: int, where: str) -> None:
+    """Refuse a file that has far more bytes unpacked than packed."""
+    if unpacked > allowed_size(packed):
+        raise DatasetError(f"{where} is refused: it has more than {allowed_size(packed):,} bytes unpacked.")
 
 
 def _zip_files(path: Path) -> dict[str, Callable[[], bytes]]:
     archive = zipfile.ZipFile(path)
     files = [info for info in archive.infolist() if not info.is_dir()]
     for info in files:
-        _limit(info.file_size, f"{path}: {info.filename}")
+        _limit(info.file_size, info.compress_size, f"{path}: {info.filename}")
     return {info.filename: partial(archive.read, info) for info in files}
 
 
@@ -128,14 +141,15 @@ def _tar_files(path: Path) -> dict[str, Callable[[], bytes]]:
     with tarfile.open(path) as archive:
         for member in archive:
             total += max(member.size, 0)
-            _limit(total, str(path))
+            _limit(total, path.stat().st_size, str(path))
             content = archive.extractfile(member) if member.isreg() else None
             if content is not None:
                 files[member.name] = partial(bytes, content.read())
     return files
 
 
-def _limit(n_bytes: int, where: str) -> None:
+def _limit(n_bytes: int, packed: int, where: str) -> None:
+    require_allowed_size(n_bytes, packed, where)
     if n_bytes > MOST_BYTES:
         raise DatasetError(f"{where} is refused: it has more than {MOST_BYTES:,} bytes unpacked.")
 

@@ -191,14 +191,14 @@ class TorchLearner(WeakLearner):
 
         Weights that stay on disk are looked at once, for the first member.
         """
+        known = [state for state in states if not callable(state)] or [read() for read in states[:1]]
+        if not known:
+            raise ModelFormatError("The model has no members.")
+        if isinstance(self.module, str):
+            with torch.device("meta"):  # without memory for its weights, which a file may ask any amount of
+                _require_fit(self._build(encoder.row_shape, n_classes), known)
         runtime = self.runtime(encoder, n_classes)
-        ours = {name: value.shape for name, value in runtime.module.state_dict().items()}
-        for state in [state for state in states if not callable(state)] or [read() for read in states[:1]]:
-            if {name: value.shape for name, value in state.items()} != ours:
-                raise ModelFormatError(
-                    "The network does not fit the stored members: names or shapes of its weights differ. "
-                    "Pass the factory (and module_options) that the model was trained with."
-                )
+        _require_fit(runtime.module, known)
         return [TorchMember(runtime, state) for state in states]
 
     def _build(self, row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
@@ -231,6 +231,16 @@ class TorchLearner(WeakLearner):
         if not callable(self.optimizer):
             check_choice(self.optimizer, "optimizer", "TorchLearner", OPTIMIZERS)
         _ = self.resolved_loss, self.resolved_augmentation
+
+
+def _require_fit(module: nn.Module, states: Sequence[State]) -> None:
+    """Refuse weights that are not those of a network."""
+    ours = {name: value.shape for name, value in module.state_dict().items()}
+    if any({name: value.shape for name, value in state.items()} != ours for state in states):
+        raise ModelFormatError(
+            "The network does not fit the stored members: names or shapes of its weights differ. "
+            "Pass the factory (and module_options) that the model was trained with."
+        )
 
 
 def _as_array(X: Tensor) -> npt.NDArray[Any]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -38,10 +39,18 @@ from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.learners.base import Member, WeakLearner
 from worstclass.storage import files
 from worstclass.storage.files import class_named, is_record, is_unfitted, name_of
+from worstclass.storage.seal import CARD, HISTORY, REMEDY, require_sealed
 
 #: numeric arrays of more entries go to a file; smaller ones are easier to read in JSON
 MOST_INLINE = 100
-ARRAYS, HISTORY = "arrays.safetensors", "history.json"
+#: bytes that an array in JSON may take: text of a few letters can be declared as wide as one likes
+MOST_INLINE_BYTES = 256 << 20
+ARRAYS = "arrays.safetensors"
+
+#: the forms in which types of arrays, fractions and floats that JSON lacks are written
+DTYPE = re.compile(r"[<>|](b1|[iuf][1248]|O|U\d{1,9})")
+FRACTION = re.compile(r"-?\d+(/\d+)?")
+FLOATS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,7 @@ class Writer:
         self._n_objects = 0
         self._n_parts = 0
         self._in_params = 0
+        self.history: Any = None
 
     def state(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return a fitted state for JSON; ``estimator_`` goes to ``inner/`` and ``history_`` to a file of its own."""
@@ -84,7 +94,8 @@ class Writer:
             if name == "estimator_":
                 state[name] = self._model(value, "inner")
             elif name == "history_":
-                files.write_json(self.folder / HISTORY, self.encode(value, name), indent=None)
+                self.history = self.encode(value, name)
+                files.write_json(self.folder / HISTORY, self.history, indent=None)
                 state[name] = {"$history": True}
             else:
                 state[name] = self.encode(value, f"state.{name}")
@@ -148,7 +159,7 @@ class Writer:
         if _is_sklearn(value):
             self._n_objects += 1
             unfitted = clone(value) if self._in_params and isinstance(value, BaseEstimator) else value
-            files.write_sklearn(unfitted, numbered(self.folder, "objects", self._n_objects, ".skops"))
+            files.write_sklearn(unfitted, self.folder / numbered("objects", self._n_objects, ".skops"))
             return {"$sklearn": self._n_objects}
         return self._not_storable(value, where)
 
@@ -167,12 +178,12 @@ class Writer:
         """Write one file per member; one member is in memory at a time."""
         suffix = "safetensors" if isinstance(members[0].state, dict) else "skops"
         for number, member in enumerate(members, start=1):
-            file = numbered(self.folder, "members", number, f".{suffix}")
+            file = self.folder / numbered("members", number, f".{suffix}")
             (files.write_sklearn if suffix == "skops" else files.write_tensors)(member.state, file)
         return {"$members": len(members), "suffix": suffix}
 
     def _model(self, value: Any, name: str | int) -> Any:
-        self._write_model(value, model_folder(self.folder, name))
+        self._write_model(value, self.folder / model_folder(name))
         return {"$model": name}
 
     def _not_storable(self, value: Any, where: str) -> Any:
@@ -188,6 +199,16 @@ class Reader:
     """Turns what a ``Writer`` wrote into values again.
 
     Members come back as their states, from which the learner restores them.
+
+    Parameters
+    ----------
+    folder : where the side files are.
+    read_model : reads a fitted estimator from a folder of its own.
+    module, trusted, keep_in_memory : as for ``load_model``.
+    listed : the checksums of the side files by name, None for one that is not known. Other files are refused, and each
+        is read once, as it was written once: a small file cannot ask for the same large one many times. None for a
+        folder without such a list.
+    seal : the checksum that ``history.json`` must name; None for a history without one.
     """
 
     folder: Path
@@ -195,6 +216,8 @@ class Reader:
     module: Callable[..., Any] | None = None
     trusted: Sequence[str] = ()
     keep_in_memory: bool = True
+    listed: dict[str, str | None] | None = None
+    seal: str | None = None
 
     def decode(self, value: Any) -> Any:
         """Return the value that was encoded."""
@@ -206,16 +229,17 @@ class Reader:
         if tag is None:
             return {key: self.decode(item) for key, item in value.items()}
         if tag not in DECODERS:
-            raise ModelFormatError(f"The model file has a value of an unknown kind, {tag!r}.")
+            raise ModelFormatError(f"The model file has a value of an unknown kind, {tag[:100]!r}.")
         return DECODERS[tag](self, value[tag], value)
 
     def array(self, items: Any, value: Mapping[str, Any]) -> npt.NDArray[Any]:
         """Return an array that is in the JSON itself, or in the file of arrays by its name."""
         if isinstance(items, str):
             return self._arrays[items]
-        array = np.empty(len(items), dtype=np.dtype(value["dtype"]))
-        if array.dtype.kind not in "biufUO":
-            raise ModelFormatError(f"The model file has an array of an unknown type, {value['dtype']!r}.")
+        dtype = np.dtype(_written(DTYPE, value["dtype"], "an array of an unknown type"))
+        if len(items) * dtype.itemsize > MOST_INLINE_BYTES:
+            raise ModelFormatError(f"The model file has an array of {len(items)} entries of the type {dtype}.")
+        array = np.empty(len(items), dtype=dtype)
         for place, item in enumerate(items):
             array[place] = self.decode(item)
         return array.reshape(value["shape"])
@@ -242,44 +266,86 @@ class Reader:
         """Return the state of a member, or for weights that stay on disk a function that reads it."""
         if suffix not in ("safetensors", "skops"):
             raise ModelFormatError(f"The model file has members of an unknown kind, {suffix!r}.")
-        file = numbered(self.folder, "members", number, f".{suffix}")
+        name = numbered("members", number, f".{suffix}")
         if suffix == "skops":
-            return files.read_sklearn(file, self.trusted)
+            return self.sklearn(name)
+        file, digest = self.take(name)
         files.require_file(file)
-        return files.read_tensors(file) if self.keep_in_memory else partial(files.read_tensors, file.resolve())
+        if self.keep_in_memory:
+            return files.read_tensors(file, digest=digest)
+        return partial(files.read_tensors, file, digest=digest)
+
+    def sklearn(self, name: str) -> Any:
+        """Return an object of scikit-learn."""
+        file, digest = self.take(name)
+        return files.read_sklearn(file, self.trusted, digest)
+
+    def model(self, name: str | int) -> Any:
+        """Return a model inside this one."""
+        file, digest = self.take(f"{model_folder(name)}/{CARD}")
+        files.require_whole(file, digest)
+        return self.read_model(file.parent)
+
+    def history(self) -> Any:
+        """Return the record of training, if it is that of this model."""
+        file, digest = self.take(HISTORY)
+        found = files.read_json(file, digest)
+        if self.seal is not None:
+            require_sealed(found, file)
+            if found["model"] != self.seal:
+                raise ModelFormatError(f"{file} belongs to another model. {REMEDY}")
+            found = found["records"]
+        return self.decode(found)
+
+    def take(self, name: str) -> tuple[Path, str | None]:
+        """Return where a side file is, and its checksum; each can be taken once."""
+        if self.listed is not None and name not in self.listed:
+            raise ModelFormatError(f"{self.folder / CARD} asks for {name}, which it does not list, or for it twice.")
+        return files.current_file(self._folder, name), None if self.listed is None else self.listed.pop(name)
+
+    @cached_property
+    def _folder(self) -> Path:
+        """The folder itself, wherever a link to it may lead later."""
+        return self.folder.resolve()
 
     @cached_property
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return files.read_tensors(self.folder / ARRAYS, "numpy")
+        file, digest = self.take(ARRAYS)
+        return files.read_tensors(file, "numpy", digest)
 
 
 #: tag -> value, from the reader, what stands under the tag, and the whole object
 DECODERS: dict[str, Callable[[Reader, Any, Any], Any]] = {
     "$tuple": lambda reader, items, _: tuple(reader.decode(items)),
-    "$float": lambda reader, number, _: float(number),
-    "$fraction": lambda reader, number, _: Fraction(number),
+    "$float": lambda reader, number, _: FLOATS[number],
+    "$fraction": lambda reader, number, _: Fraction(_written(FRACTION, number, "a fraction of an unknown form")),
     "$dict": lambda reader, pairs, _: {reader.decode(key): reader.decode(item) for key, item in pairs},
     "$array": Reader.array,
     "$tensor": Reader.tensor,
     "$record": lambda reader, name, value: class_named(name, is_record)(**reader.decode(value["fields"])),
     "$estimator": Reader.estimator,
-    "$sklearn": lambda reader, n, _: files.read_sklearn(
-        numbered(reader.folder, "objects", n, ".skops"), reader.trusted
-    ),
-    "$model": lambda reader, name, _: reader.read_model(model_folder(reader.folder, name)),
+    "$sklearn": lambda reader, n, _: reader.sklearn(numbered("objects", n, ".skops")),
+    "$model": lambda reader, name, _: reader.model(name),
     "$members": lambda reader, n, value: [reader.member(k, value["suffix"]) for k in range(1, int(n) + 1)],
-    "$history": lambda reader, _, __: reader.decode(files.read_json(reader.folder / HISTORY)),
+    "$history": lambda reader, _, __: reader.history(),
 }
 
 
-def numbered(folder: Path, kind: str, number: Any, suffix: str = "") -> Path:
-    """Return a side file or folder of a model by its number, such as ``members/0001.skops``."""
-    return folder / kind / f"{int(number):04d}{suffix}"
+def numbered(kind: str, number: Any, suffix: str = "") -> str:
+    """Return the name of a side file or folder of a model by its number, such as ``members/0001.skops``."""
+    return f"{kind}/{int(number):04d}{suffix}"
 
 
-def model_folder(folder: Path, name: str | int) -> Path:
-    """Return the folder of a model within a model."""
-    return folder / "inner" if name == "inner" else numbered(folder, "parts", name)
+def model_folder(name: str | int) -> str:
+    """Return the name of the folder of a model within a model."""
+    return "inner" if name == "inner" else numbered("parts", name)
+
+
+def _written(form: re.Pattern[str], text: Any, otherwise: str) -> str:
+    """Return a text that has a form; refuse another."""
+    if not isinstance(text, str) or not form.fullmatch(text):
+        raise ModelFormatError(f"The model file has {otherwise}, {repr(text)[:100]}.")
+    return text
 
 
 def _is_sklearn(value: Any) -> bool:

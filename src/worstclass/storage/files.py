@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import importlib
 import json
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from safetensors import SafetensorError
 from sklearn.base import BaseEstimator
@@ -21,15 +20,31 @@ from skops import io as skops_io
 from worstclass._state import Stateful
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.learners.base import WeakLearner
+from worstclass.storage.seal import require_digest
+from worstclass.storage.skops_checks import PACKAGES, canonical, require_bounded, require_sound_trees
 
 #: what is rebuilt from a .skops file without a question, besides what skops trusts, classes of scikit-learn, and our
 #: estimators. Functions are never trusted by their package: one that runs a string could hide in a transformer.
 TRUSTED = ("functools.partial", "numpy.dtype", "sklearn.utils.validation.check_array")
+#: parts of trusted packages that hold no models; some do something when they are imported
+_NO_MODELS = {"__main__", "_build_utils", "_testing", "callback", "conftest", "datasets", "externals", "tests"}
+
+#: where a new model waits, complete, while it takes the place of the old one
+SAVED = ".saved"
+#: bytes that a JSON file may have; its values take several times as much memory
+MOST_JSON_BYTES = 1 << 30
 
 
-def read_json(file: Path) -> Any:
-    """Read a JSON file."""
-    return _read(file, lambda: json.loads(file.read_text(encoding="utf-8")))
+def read_json(file: Path, digest: str | None = None) -> Any:
+    """Read a JSON file; one with another checksum is refused."""
+    require_file(file)
+    if file.stat().st_size > MOST_JSON_BYTES:
+        raise ModelFormatError(f"{file} is refused: it has more than {MOST_JSON_BYTES:,} bytes.")
+    content = _content(file, digest)
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelFormatError(f"{file} cannot be read: {error}") from None
 
 
 def write_json(file: Path, values: Any, *, indent: int | None = 1) -> None:
@@ -41,25 +56,34 @@ def write_sklearn(estimator: Any, file: Path) -> None:
     """Write an estimator with skops."""
     file.parent.mkdir(exist_ok=True)
     try:
-        skops_io.dump(estimator, file)
-        lost = [name for name in skops_io.get_untrusted_types(file=file) if "<" in name]  # <lambda>, <locals>
+        content = skops_io.dumps(estimator)
+        lost = [name for name in skops_io.get_untrusted_types(data=content) if "<" in name]  # <lambda>, <locals>
     except TypeError as error:
         lost = [str(error)]
     if lost:
         allowed, hint = "made of parts that skops can store", f"It cannot store {', '.join(lost)}."
         raise ParameterError("model", "save_model", allowed=allowed, got=estimator, hint=hint)
+    file.write_bytes(canonical(content))
 
 
-def read_sklearn(file: Path, trusted: Sequence[str]) -> Any:
+def read_sklearn(file: Path, trusted: Sequence[str], digest: str | None = None) -> Any:
     """Read an estimator; refuse a file with types that are neither scikit-learn's nor trusted."""
-    unknown = _read(file, lambda: skops_io.get_untrusted_types(file=file))
-    refused = [name for name in unknown if name not in (*TRUSTED, *trusted) and not _is_known_class(name)]
-    if refused:
-        raise ModelFormatError(
-            f"{file.name} holds what is not a class of scikit-learn: {refused}. If you know where the file comes "
-            f"from, allow them: load_model(path, trusted={refused})."
-        )
-    return skops_io.load(file, trusted=unknown)
+    content = _content(file, digest)
+    try:
+        require_bounded(content, trusted, find_class)
+        unknown = skops_io.get_untrusted_types(data=content)
+        refused = [name for name in unknown if name not in (*TRUSTED, *trusted) and not _is_known_class(name)]
+        if not refused:
+            model = skops_io.loads(content, trusted=unknown)
+            require_sound_trees(model)
+            return model
+    except Exception as error:  # a hostile file can fail in any way
+        what = str(error) or type(error).__name__
+        raise ModelFormatError(f"{file} cannot be read: {what[:500]}") from None
+    raise ModelFormatError(
+        f"{file.name} holds what is not a class of scikit-learn: {refused}. If you know where the file comes "
+        f"from, allow them: load_model(path, trusted={refused})."
+    )
 
 
 def write_tensors(values: dict[str, Any], file: Path, library: str = "torch") -> None:
@@ -69,9 +93,23 @@ def write_tensors(values: dict[str, Any], file: Path, library: str = "torch") ->
     file.write_bytes(importlib.import_module(f"safetensors.{library}").save(plain))  # save_file makes it private
 
 
-def read_tensors(file: Path, library: str = "torch") -> dict[str, Any]:
-    """Read tensors, or arrays of numpy, by name."""
-    return dict(_read(file, lambda: importlib.import_module(f"safetensors.{library}").load_file(file)))
+def read_tensors(file: Path, library: str = "torch", digest: str | None = None) -> dict[str, Any]:
+    """Read tensors, or arrays of numpy, by name; a file with another checksum is refused."""
+    content = _content(file, digest)
+    try:
+        return dict(importlib.import_module(f"safetensors.{library}").load(content))
+    except (LookupError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+        raise ModelFormatError(f"{file} cannot be read: {error}") from None
+
+
+def current_file(folder: Path, name: str) -> Path:
+    """Return where a file of a model is: in its folder, or still beside it if moving it there was interrupted."""
+    waiting = folder / SAVED / name
+    file = waiting if waiting.exists() else folder / name
+    below = [file, *file.parents][: len(file.parts) - len(folder.parts)]
+    if any(path.is_symlink() for path in below):
+        raise ModelFormatError(f"{file} is refused: it is reached by a link. Put what the link leads to in its place.")
+    return file
 
 
 def require_file(file: Path) -> None:
@@ -80,12 +118,24 @@ def require_file(file: Path) -> None:
         raise ModelFormatError(f"The model folder lacks {file.name}. Copy the whole folder, or save the model again.")
 
 
-def _read(file: Path, read: Callable[[], Any]) -> Any:
+def require_whole(file: Path, digest: str | None) -> None:
+    """Refuse a file that is missing or has another checksum."""
+    _content(file, digest)
+
+
+def _content(file: Path, digest: str | None) -> bytes:
+    """Return the bytes of a file; what is checked is what is used, whatever happens to the file in the meantime."""
     require_file(file)
     try:
-        return read()
-    except (OSError, KeyError, ValueError, SafetensorError, zipfile.BadZipFile) as error:
+        content = file.read_bytes()
+    except OSError as error:
         raise ModelFormatError(f"{file} cannot be read: {error}") from None
+    require_digest(content, digest, file)
+    return content
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def is_estimator(kind: type) -> bool:
@@ -107,20 +157,24 @@ def class_named(name: Any, accepts: Callable[[type], bool]) -> Any:
     """Return the class of the name ``worstclass.module.ClassName``; refuse every other name before any import."""
     found = find_class(str(name), "worstclass.")
     if found is None or f"{found.__module__}.{found.__qualname__}" != name or not accepts(found):
-        raise ModelFormatError(f"The model file names {name!r}, which is not a class that worstclass stores.")
+        raise ModelFormatError(f"The model file names {repr(name)[:100]}, which is not a class that worstclass stores.")
     return found
 
 
 def find_class(name: str, *packages: str) -> type | None:
-    """Return the class of a name in some packages; None where there is none, before any import outside of them."""
+    """Return the class that a module of some packages defines; None where there is none.
+
+    Other modules are not imported, and what a module imports from elsewhere is not its own: ``sklearn.datasets._rcv1``
+    has ``GzipFile``, which would empty a file.
+    """
     module, _, attribute = name.rpartition(".")
-    if not module.startswith(packages) or "__main__" in module:
+    if not module.startswith(packages) or _NO_MODELS & set(module.split(".")):
         return None
     try:
         found = getattr(importlib.import_module(module), attribute, None)
-    except ImportError:
+    except (ImportError, ValueError):  # ValueError: a name that no module can have
         return None
-    return found if isinstance(found, type) else None
+    return found if isinstance(found, type) and found.__module__ == module else None
 
 
 def name_of(value: Any) -> str:
@@ -134,5 +188,5 @@ def _is_ours(kind: type) -> bool:
 
 def _is_known_class(name: str) -> bool:
     """Return whether a name is that of a class of scikit-learn or imbalanced-learn, or of one of our estimators."""
-    found = find_class(name, "sklearn.", "imblearn.", "worstclass.")
+    found = find_class(name, *PACKAGES)
     return found is not None and (not name.startswith("worstclass.") or issubclass(found, BaseEstimator))

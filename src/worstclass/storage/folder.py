@@ -2,7 +2,7 @@
 
 ::
 
-    DIR/model.json           kind, parameters and fitted state
+    DIR/model.json           kind, parameters, fitted state, and the checksums of all files
     DIR/history.json         the record of every round or epoch, where there is one
     DIR/arrays.safetensors   large arrays, such as fingerprints of the rows that the model has seen
     DIR/objects/NNNN.skops   scikit-learn estimators that are part of the state or of the parameters
@@ -11,8 +11,12 @@
     DIR/inner/, parts/NNNN/  the classifier that a wrapper is around, and other fitted parts, as such folders
     DIR/results/             results about this model: reports, certificates, figures
 
-Only ``history.json`` depends on how fast training went: the same seed gives the same ``model.json`` and the same torch
-members, byte for byte. ``model.json`` is written last, so a folder that has it is complete.
+Only ``history.json`` depends on how fast training went: the same model gives the same other files, byte for byte.
+
+A new model is written to ``.saving/`` and waited for until it is on the disk. Renaming that to ``.saved/`` makes it the
+model of the folder: whatever happens before leaves the old one, whatever happens after the new one. Then its files move
+to their places, and a reader looks for them in ``.saved/`` first. A save that was interrupted there is finished by the
+next one.
 
 An estimator can be saved once it lists its fitted attributes in ``state_names`` (see ``worstclass._state``); nothing
 here knows it by name.
@@ -33,19 +37,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from worstclass._state import Stateful
 from worstclass._version import __version__
-from worstclass.exceptions import ModelFormatError, ParameterError, WorstClassError
+from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.learners.base import WeakLearner
 from worstclass.storage import files
-from worstclass.storage.codec import ARRAYS, HISTORY, Reader, Writer
+from worstclass.storage.codec import ARRAYS, Reader, Writer
+from worstclass.storage.files import SAVED, current_file
+from worstclass.storage.seal import (
+    CARD,
+    HISTORY,
+    SEAL,
+    checksums,
+    names_of,
+    require_names,
+    require_sealed,
+    sealed,
+    sync_files,
+    sync_folder,
+)
 
 FORMAT = "worstclass-model"
-FORMAT_VERSION = 2
+#: 2 had no checksums
+FORMAT_VERSION, OLD_VERSION = 3, 2
 #: the kind of a model that is a scikit-learn classifier, and its attribute that is kept beside it
 SKLEARN, SEEN = "sklearn", "seen_rows_"
 
-CARD, SKLEARN_FILE, RESULTS, STAGING = "model.json", "model.skops", "results", ".saving"
-#: everything that belongs to a model; ``model.json`` is the first to go and the last to come
-OWN = (CARD, HISTORY, ARRAYS, SKLEARN_FILE, "members", "objects", "inner", "parts", RESULTS)
+SKLEARN_FILE, RESULTS, STAGING = "model.skops", "results", ".saving"
+#: everything that belongs to a model; ``model.json`` is the last to take its place
+OWN = (HISTORY, ARRAYS, SKLEARN_FILE, "members", "objects", "inner", "parts", RESULTS, CARD)
 
 
 def save_model(model: Any, path: str | Path) -> Path:
@@ -84,12 +102,16 @@ def save_model(model: Any, path: str | Path) -> Path:
     shutil.rmtree(staging, ignore_errors=True)
     try:
         _write(model, staging)
+        sync_files(staging)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         if is_new and folder.is_dir():
             folder.rmdir()
         raise
-    _replace(folder, staging)
+    _move_in(folder)  # what an interrupted save has left; weights that stay on disk are read from there before
+    staging.rename(folder / SAVED)
+    sync_folder(folder)
+    _move_in(folder)
     return folder
 
 
@@ -139,45 +161,65 @@ def _write(model: Any, folder: Path) -> None:
         files.write_sklearn(plain, folder / SKLEARN_FILE)
         card |= {"kind": SKLEARN, "params": {}, "state": {} if seen is None else writer.state({SEEN: seen})}
     writer.close()
+    card = sealed({**card, "files": checksums(folder)})
     files.write_json(folder / CARD, card)
+    if writer.history is not None:
+        history = sealed({"model": card[SEAL], "records": writer.history})
+        files.write_json(folder / HISTORY, history, indent=None)
 
 
 def _read(folder: Path, **options: Any) -> Any:
     """Read one model, and those inside it."""
     card = _read_card(folder)
-    reader = Reader(folder, partial(_read, **options), **options)
     try:
+        reader = Reader(folder, partial(_read, **options), **options, listed=_listed(card, folder), seal=card.get(SEAL))
         kind = None if card.get("kind") == SKLEARN else files.class_named(card.get("kind"), files.is_estimator)
         params, state = reader.decode(card["params"]), reader.decode(card["state"])
+        if unknown := [name for name in state if name not in ((SEEN,) if kind is None else kind.state_names)]:
+            raise ValueError(f"{unknown} is not of its state")
         if kind is None:
-            model = files.read_sklearn(folder / SKLEARN_FILE, options["trusted"])
+            model = reader.sklearn(SKLEARN_FILE)
             if SEEN in state:
                 model.seen_rows_ = state[SEEN]
             return model
         if "estimator_" in state:
             params["estimator"] = state["estimator_"]
         return kind.from_state(params, state)
-    except ModelFormatError:
+    except (ModelFormatError, MemoryError):
         raise
-    except (WorstClassError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except Exception as error:  # a card that was made up can fail in any way
         what = f"{type(error).__name__}: {error}"
-        raise ModelFormatError(f"{folder / CARD} does not describe a fitted model: {what}") from error
+        raise ModelFormatError(f"{folder / CARD} does not describe a fitted model: {what[:1000]}") from error
 
 
 def _read_card(folder: Path) -> Mapping[str, Any]:
-    file = folder / CARD
+    file = current_file(folder, CARD)
     if not file.is_file():
+        if (folder / STAGING).is_dir():
+            raise ModelFormatError(
+                f"{folder} has no complete model: saving it was interrupted. Save it again, or run the command again."
+            )
         raise ModelFormatError(f"{folder} is not a model folder: it has no model.json. Pass the folder given to --out.")
     card = files.read_json(file)
     if not isinstance(card, dict) or card.get("format") != FORMAT:
         raise ModelFormatError(f"{file} is not a model of worstclass.")
     version = card.get("format_version")
-    if version != FORMAT_VERSION:
+    if version not in (FORMAT_VERSION, OLD_VERSION):
         raise ModelFormatError(
-            f"{file} has format_version {version!r}; this version of worstclass reads {FORMAT_VERSION}. Fit the model "
-            "again, or install the version of worstclass that wrote it."
+            f"{file} has format_version {repr(version)[:100]}; this version of worstclass reads {FORMAT_VERSION}. Fit "
+            "the model again, or install the version of worstclass that wrote it."
         )
+    if version == FORMAT_VERSION or SEAL in card:
+        require_sealed(card, file)
     return card
+
+
+def _listed(card: Mapping[str, Any], folder: Path) -> dict[str, str | None]:
+    """Return the files that a model may have, with their checksums; those that are there for a format without any."""
+    if card["format_version"] == OLD_VERSION:
+        return dict.fromkeys(names_of(folder))
+    require_names(card["files"], folder / CARD)
+    return {**card["files"], HISTORY: None}
 
 
 def _require_fitted(model: Any) -> None:
@@ -196,20 +238,34 @@ def require_own(folder: Path, parameter: str = "path", owner: str = "save_model"
     card = folder / CARD
     ours = card.is_file() and FORMAT in card.read_text(encoding="utf-8", errors="replace")
     taken = [name for name in OWN if (folder / name).exists()]
-    if taken and not ours and not (folder / STAGING).exists():
+    if taken and not ours and not (folder / STAGING).exists() and not (folder / SAVED).exists():
         hint = f"{taken} would be replaced, and there is no model of worstclass beside them."
         allowed = "a new folder, or the folder of a model"
         raise ParameterError(parameter, owner, allowed=allowed, got=str(folder), hint=hint)
 
 
-def _replace(folder: Path, staging: Path) -> None:
-    """Put a complete new model in the place of the old one."""
-    for name in OWN:
-        if (folder / name).is_dir():
-            shutil.rmtree(folder / name)
-        else:
-            (folder / name).unlink(missing_ok=True)
-    for name in reversed(OWN):
-        if (staging / name).exists():
-            (staging / name).rename(folder / name)
-    staging.rmdir()
+def _move_in(folder: Path) -> None:
+    """Move the complete model that waits in a folder, if one does, to the place of the old one.
+
+    It can be interrupted and done again at any point: what was moved is in its place, and the rest still waits.
+    """
+    waiting = folder / SAVED
+    if (waiting / CARD).is_file():
+        card = files.read_json(waiting / CARD)
+        new = {name.split("/")[0] for name in card["files"]} | ({HISTORY} if "history_" in card["state"] else set())
+        for name in OWN:
+            if (waiting / name).exists():
+                _remove(folder / name)
+                (waiting / name).rename(folder / name)
+            elif name not in new:
+                _remove(folder / name)
+        sync_folder(folder)
+    if waiting.is_dir():
+        waiting.rmdir()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif path.name != CARD:  # which is replaced by renaming
+        path.unlink(missing_ok=True)
