@@ -12,7 +12,6 @@ a fiftieth of the time: results of short steps are written several at a time.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import time
@@ -28,6 +27,7 @@ from worstclass.exceptions import CheckpointError, ModelFormatError, ParameterEr
 from worstclass.storage import files
 from worstclass.storage.codec import Reader, Writer
 from worstclass.storage.folder import _read, _write
+from worstclass.storage.seal import checksums, require_sealed, sealed, sync_files
 
 #: share of the time that may be spent on writing, and seconds before anything is written
 SHARE, FIRST = 0.02, 10.0
@@ -117,9 +117,9 @@ class FolderCheckpoint(Checkpoint):
             return None
         try:
             stored = files.read_json(place / VALUE)
-            if stored["files"] != _digests(place):
-                return None
-            return Reader(place, partial(_read, module=None, trusted=(), keep_in_memory=True)).decode(stored["value"])
+            require_sealed(stored, place / VALUE)
+            read_model = partial(_read, module=None, trusted=(), keep_in_memory=True)
+            return Reader(place, read_model, listed=dict(stored["files"])).decode(stored["value"])
         except (ModelFormatError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             return None
 
@@ -170,8 +170,8 @@ def write_result(place: Path, result: Mapping[str, Any], clock: Clock) -> None:
             shutil.rmtree(part, ignore_errors=True)
             return
         writer.close()
-        files.write_json(part / VALUE, {"files": _digests(part), "value": value}, indent=None)
-        _sync(part)
+        files.write_json(part / VALUE, sealed({"files": checksums(part), "value": value}), indent=None)
+        sync_files(part)
         shutil.rmtree(place, ignore_errors=True)
         part.rename(place)
 
@@ -186,20 +186,3 @@ def files_explained(folder: Path) -> Iterator[None]:
             f"The checkpoint in {folder} cannot be written: {error}. What was written before is kept. Make room, or "
             "mend the folder, and run the same command again; it goes on from there."
         ) from error
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    """Return the digest of every side file of a result."""
-    found = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != VALUE)
-    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
-
-
-def _sync(folder: Path) -> None:
-    """Wait until the files of a folder are on the disk."""
-    for file in [*folder.rglob("*"), folder]:
-        if file.is_file() or os.name == "posix":  # folders can be synced on POSIX alone
-            handle = os.open(file, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
