@@ -38,6 +38,7 @@ COMMANDS = {
     "WorstClassClassifier": "fit",
     "select_theta": "theta",
     "certify": "certify",
+    "compact": "compact",
 }
 
 _PARAMETER = re.compile(r"The '(?:--)?(set )?([\w-]+)' parameter of .+? must be ")
@@ -52,6 +53,7 @@ _PHRASES = {
     "Make labels of one type: np.asarray(labels).astype(str).": "Write the labels as in the training data.",
     "raise val_share": "raise --val-share",
     "allow_equal_rows=True (--allow-equal-rows)": "--allow-equal-rows",
+    "Pass the rows that were given to fit.": "Give DATA, --seed, --val-share and --test-share as given to fit.",
 }
 
 
