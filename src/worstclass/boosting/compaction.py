@@ -26,6 +26,8 @@ from worstclass.exceptions import DataError, ParameterError
 OWNER = "compact"
 #: how far the shares of the votes may move; on the balanced squares a tenth of the members is kept (docs/compact.md)
 DRIFT = 0.022
+#: share of the rows of a class that another machine may answer otherwise
+ROUNDED = 0.01
 #: what to do about other rows, at the end of a message
 SAME_ROWS = "Pass the rows that were given to fit."
 
@@ -157,12 +159,23 @@ def _ballots(model: MajorityVote, rows: list[Any], labels: list[Labels], toleran
     totals, floors = np.stack([part.totals for part in labels]), model._floors(model.classes_)
     ballots = Ballots(np.stack(answers), target, number, totals)
     correct = ballots.correct(ballots.whole.winners)
+    _require_same_answers(model, correct[0], totals[0])
     share = Fraction(str(tolerance))
     needed = correct - np.array([[int(share * total) for total in part] for part in totals.tolist()])
     if floors is not None:
         quota = np.stack([floors.vote_quota(part) for part in totals])
         needed = np.where(correct >= quota, np.maximum(needed, quota), needed)
     return replace(ballots, needed=needed)
+
+
+def _require_same_answers(model: MajorityVote, correct: IntArray, totals: IntArray) -> None:
+    """Refuse labels that are not those of the fit: the vote has other counts, by more than rounding can explain."""
+    recorded = np.array(model.history_[model.n_members_used_ - 1].vote_correct)
+    if (np.abs(correct - recorded) > np.maximum(1, ROUNDED * totals)).any():
+        raise DataError(
+            f"The vote had {recorded.tolist()} training rows right of its classes when it was fitted, and now has "
+            f"{correct.tolist()}. Pass the labels that were given to fit, in the order of their rows."
+        )
 
 
 def _history(model: MajorityVote, ballots: Ballots, kept: IntArray) -> Iterator[RoundRecord]:

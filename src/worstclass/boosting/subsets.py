@@ -3,7 +3,7 @@
 For a given number of members it starts with those whose shares of the votes are nearest to the shares of all members,
 chosen one at a time. Then it swaps one member at a time: first while a swap brings the shares nearer, then while a swap
 mends counts, or brings the shares nearer without harm to the counts. The number is found
-by doubling and bisection. Nothing is random.
+in growing steps and by bisection. Nothing is random.
 
 The tie rule is that of ``VoteTally``: of the classes with the most votes, the one whose last vote came first leads.
 """
@@ -159,7 +159,7 @@ def fewest_members(ballots: Ballots, drift: float) -> IntArray:
         found = next((found for n in sizes if (found := members_near(ballots, n, drift)) is not None), None)
         if found is None:
             failed = sizes[-1]
-            size = min(2 * failed, (failed + len(best)) // 2)
+            size = min(failed + 1 + failed // 4, (failed + len(best) + 1) // 2)
         else:
             best = found
             size = (failed + len(best)) // 2

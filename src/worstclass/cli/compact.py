@@ -94,16 +94,18 @@ def _require_votes(model: Any, folder: Path) -> None:
     """Refuse a model that is no vote, and a wrapper, which was made for the vote as it is."""
     from worstclass.boosting.voting import MajorityVote
 
-    kind = type(model).__name__
-    if hasattr(model, "estimator_"):
-        raise OptionError(
-            f"{folder} is a {kind}, made for the answers of the classifier inside it. Compact that one, worstclass "
-            f"compact {folder / 'inner'} ..., and run worstclass offsets or abstain again on the result."
-        )
-    if not isinstance(model, MajorityVote):
+    kind, inside, place = type(model).__name__, model, folder
+    while not isinstance(inside, MajorityVote) and hasattr(inside, "estimator_"):
+        inside, place = inside.estimator_, place / "inner"
+    if not isinstance(inside, MajorityVote):
         raise OptionError(
             f"{folder} is a {kind}, whose members do not vote. Only boosters can be compacted: those of fit --method "
             "ours, ours-trees or boosting, and of theta."
+        )
+    if inside is not model:
+        raise OptionError(
+            f"{folder} is a {kind}, made for the answers of the booster inside it. Compact that one, worstclass "
+            f"compact {place} ..., and run worstclass offsets or abstain again on the result."
         )
 
 
