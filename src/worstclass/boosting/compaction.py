@@ -143,11 +143,10 @@ def _require_same(name: str, X: Any, labels: Labels, totals: tuple[int, ...], kn
     hashes = None if known is None else row_hashes(X, read_items=True)
     n_others = 0 if hashes is None or known is None else int(np.count_nonzero(~np.isin(hashes, known)))
     if n_others or labels.totals.tolist() != list(totals):
-        others = f", {n_others} of them not among these" if n_others else f", {labels.totals.tolist()} of the classes"
-        raise DataError(
-            f"{OWNER} needs the {sum(totals)} {name} rows of the model, {list(totals)} of its classes. "
-            f"Got {n_of(len(labels.index), 'row')}{others}. {SAME_ROWS}"
-        )
+        got = n_of(len(labels.index), "row")
+        if n_others or len(labels.index) == sum(totals):
+            got += f", {n_others} of them others" if n_others else " with other labels"
+        raise DataError(f"{OWNER} needs the {sum(totals)} {name} rows of the model. Got {got}. {SAME_ROWS}")
 
 
 def _ballots(model: MajorityVote, rows: list[Any], labels: list[Labels], tolerance: float) -> Ballots:
@@ -171,10 +170,13 @@ def _ballots(model: MajorityVote, rows: list[Any], labels: list[Labels], toleran
 def _require_same_answers(model: MajorityVote, correct: IntArray, totals: IntArray) -> None:
     """Refuse labels that are not those of the fit: the vote has other counts, by more than rounding can explain."""
     recorded = np.array(model.history_[model.n_members_used_ - 1].vote_correct)
-    if (np.abs(correct - recorded) > np.maximum(1, ROUNDED * totals)).any():
+    difference = np.abs(correct - recorded)
+    if (difference > np.maximum(1, ROUNDED * totals)).any():
+        k = int(difference.argmax())
+        rows = f"{totals[k]} training rows of {model.classes_.tolist()[k]!r}"
         raise DataError(
-            f"The vote had {recorded.tolist()} training rows right of its classes when it was fitted, and now has "
-            f"{correct.tolist()}. Pass the labels that were given to fit, in the order of their rows."
+            f"The vote had {recorded[k]} of the {rows} right when it was fitted, and now has {correct[k]}. Pass the "
+            "labels that were given to fit, in the order of their rows."
         )
 
 
