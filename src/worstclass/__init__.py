@@ -14,6 +14,7 @@ from worstclass._version import __version__
 if TYPE_CHECKING:
     from worstclass.boosting.booster import WorstClassBooster as WorstClassBooster
     from worstclass.boosting.callbacks import Callback as Callback
+    from worstclass.boosting.compaction import compact as compact
     from worstclass.boosting.history import RoundRecord as RoundRecord
     from worstclass.boosting.oco import InstanceBooster as InstanceBooster
     from worstclass.certificates.certificate import Certificate as Certificate
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "boosting.booster": ("WorstClassBooster",),
     "boosting.callbacks": ("Callback",),
+    "boosting.compaction": ("compact",),
     "boosting.history": ("RoundRecord",),
     "boosting.oco": ("InstanceBooster",),
     "certificates.certificate": ("Certificate",),

@@ -80,6 +80,7 @@ class WorstClassBooster(MajorityVote):
     n_epochs_ : epochs over the training sample, in all rounds together.
     unmet_edge_ : the ``UnmetEdge`` of the round that ended boosting early: its edge, and the classes that blocked
         it; None where every round reached its edge.
+    compaction_ : what ``compact`` left out of the vote, a ``Compaction``; None before.
 
     Examples
     --------

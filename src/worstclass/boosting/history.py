@@ -1,4 +1,4 @@
-"""One frozen record per round, and one for a round that could not reach its edge."""
+"""One frozen record per round, one for a round that could not reach its edge, and one of a vote made smaller."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from worstclass._text import n_of
 from worstclass.metrics import SELECTION, ClassCounts, Shortfall
 
 #: blocking classes that a message names one by one
@@ -105,6 +106,29 @@ class UnmetEdge:
         lower = "Lower theta for the blocking classes, give" if named else "Give"
         what_to_do = f"{lower} the learner more capacity or epochs, or lower gamma."
         return f"Round {self.round} could not reach its edge: {why}.{below} {self.kept} {what_to_do}"
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What ``compact`` made of a vote.
+
+    Attributes
+    ----------
+    n_before, n_after : members that voted before, and that vote now.
+    n_rows, n_changed : training and validation rows, and those that are answered otherwise.
+    drift : how far the shares of the votes moved, as ``compact`` measures it.
+    """
+
+    n_before: int
+    n_after: int
+    n_rows: int
+    n_changed: int
+    drift: float
+
+    def __str__(self) -> str:
+        answers = f"{self.n_changed:,} of {n_of(self.n_rows, 'row')} answered otherwise"
+        kept = f"{self.n_after} of {n_of(self.n_before, 'member')} kept"
+        return f"{kept}, {answers}, vote shares moved by {self.drift:.3f}"
 
 
 def best_prefix(history: Sequence[RoundRecord], select_on: str = "worst") -> int:

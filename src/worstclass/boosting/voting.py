@@ -16,7 +16,7 @@ from worstclass._checks import check_choice, check_count, check_positive
 from worstclass._state import Checkpoint
 from worstclass._typing import FloatArray
 from worstclass.boosting.callbacks import Callback, FitPlan
-from worstclass.boosting.history import RoundRecord, UnmetEdge, best_prefix
+from worstclass.boosting.history import Compaction, RoundRecord, UnmetEdge, best_prefix
 from worstclass.boosting.rounds import BoostingRun
 from worstclass.boosting.vote import VoteTally, early_vote
 from worstclass.checkpoints import checkpoint_of, seeds_of
@@ -34,8 +34,11 @@ from worstclass.metrics import SELECTION, ClassReport
 class MajorityVote(LearnerClassifier):
     """Members that vote by majority, after a fit that trained them round by round."""
 
-    state_names = (*LearnerClassifier.state_names, "gamma_", "n_rounds_", "eta_", "n_members_used_", "unmet_edge_")
+    state_names = (
+        *LearnerClassifier.state_names, "gamma_", "n_rounds_", "eta_", "n_members_used_", "unmet_edge_", "compaction_"
+    )  # fmt: skip
     unmet_edge_: UnmetEdge | None = None
+    compaction_: Compaction | None = None
 
     def __init__(
         self,
@@ -189,7 +192,7 @@ class MajorityVote(LearnerClassifier):
         self.estimators_: list[Member] = run.members
         self.history_: tuple[RoundRecord, ...] = tuple(run.history)
         self.n_epochs_ = run.meter.epochs
-        self.unmet_edge_ = run.unmet
+        self.unmet_edge_, self.compaction_ = run.unmet, None
         self.n_members_used_ = best_prefix(self.history_, self.select_on)
         self._report()
 

@@ -65,6 +65,8 @@ class TrainingCertificate(ClassRecord):
     regret : Hedge's regret over the finished rounds; None if there is none.
     regret_bound : the bound of Hedge's theory, ``ln K / eta + eta t / 8``; None likewise.
     regret_allowed : the largest regret that the theorem allows, ``gamma T / 2``.
+    compacted : whether ``compact`` has left members out. The theorem is about the vote of all T rounds, so it does not
+        apply to a vote without them.
     """
 
     classes: tuple[ClassTraining, ...]
@@ -77,6 +79,7 @@ class TrainingCertificate(ClassRecord):
     regret: float | None
     regret_bound: float | None
     regret_allowed: float
+    compacted: bool = False
 
     derived: ClassVar[tuple[str, ...]] = ("bound_met", "edges_held", "regret_held", "majority_held", "theorem_applies")
 
@@ -116,19 +119,28 @@ class TrainingCertificate(ClassRecord):
         ]
         missed = [f"{row.name} by {-row.spare}" for row in self.classes if not row.met]
         bound = f"NOT met, in rows: {', '.join(missed)}" if missed else "met for every class"
+        return "\n".join(
+            [
+                *text_table(["class", "error", "factor two", "floor", "wrong", "rows", "spare"], cells),
+                f"Training bound of the vote of {self.n_voters} members, counted: {bound}.",
+                *self._assumptions(),
+                "In any case the error is at most 'factor two', twice the mean error of the members.",
+            ]
+        )
+
+    def _assumptions(self) -> list[str]:
+        if self.compacted:
+            return ["The vote was compacted. The theorem is about the vote of all rounds, and does not apply here."]
         regret = "none" if self.regret is None else f"{self.regret:.2f} (Hedge's bound {self.regret_bound:.2f})"
         proof = "proves the bound for the vote of the T rounds" if self.theorem_applies else "does not apply here"
-        lines = [
-            *text_table(["class", "error", "factor two", "floor", "wrong", "rows", "spare"], cells),
-            f"Training bound of the vote of {self.n_voters} members, counted: {bound}.",
+        return [
             "Assumptions of the theorem:",
             f"- edge {self.needed_edge:.4f} in each of {self.n_rounds} rounds, reached in {self.n_edges_reached}: "
             f"{_held(self.edges_held)}",
             f"- regret at most {self.regret_allowed:.2f}, was {regret}: {_held(self.regret_held)}",
             f"- majority step after T rounds: {_held(self.majority_held)}",
-            f"The theorem {proof}. In any case the error is at most 'factor two', twice the mean error of the members.",
+            f"The theorem {proof}.",
         ]
-        return "\n".join(lines)
 
 
 def training_certificate(booster: WorstClassBooster) -> TrainingCertificate:
@@ -162,6 +174,7 @@ def training_certificate(booster: WorstClassBooster) -> TrainingCertificate:
         regret=boosted[-1].regret if boosted else None,
         regret_bound=boosted[-1].regret_bound if boosted else None,
         regret_allowed=booster.gamma_ * booster.n_rounds_ / 2,
+        compacted=booster.compaction_ is not None,
     )
 
 

@@ -16,6 +16,7 @@ import typer
 from worstclass._version import __version__
 from worstclass.cli.abstain import abstain
 from worstclass.cli.certify import certify
+from worstclass.cli.compact import compact
 from worstclass.cli.compare import compare
 from worstclass.cli.console import in_options, one_line_warnings
 from worstclass.cli.datasets import datasets_app
@@ -30,7 +31,7 @@ from worstclass.cli.resume import WORDS, resume
 from worstclass.cli.theta import theta
 from worstclass.exceptions import WorstClassError
 
-COMMANDS = (fit, resume, evaluate, predict, certify, offsets, abstain, theta, compare, reproduce, methods)
+COMMANDS = (fit, resume, evaluate, predict, certify, offsets, abstain, compact, theta, compare, reproduce, methods)
 INTERRUPTED = 130
 
 app = typer.Typer(

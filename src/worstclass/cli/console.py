@@ -40,6 +40,7 @@ COMMANDS = {
     "WorstClassClassifier": "fit",
     "select_theta": "theta",
     "certify": "certify",
+    "compact": "compact",
 }
 
 _PARAMETER = re.compile(r"The '(?:--)?(set )?([\w-]+)' parameter of .+? must be ")
@@ -55,6 +56,7 @@ _PHRASES = {
     "raise val_share": "raise --val-share",
     "lower n_jobs": "lower --jobs",
     "allow_equal_rows=True (--allow-equal-rows)": "--allow-equal-rows",
+    "Pass the rows that were given to fit.": "Give DATA, --seed, --val-share and --test-share as given to fit.",
 }
 
 

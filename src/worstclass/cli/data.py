@@ -82,28 +82,32 @@ class Data:
         """The paper's settings of a named data set; empty for files."""
         return getattr(self.source, "settings", {})
 
-    def splits(self, seed: int) -> Splits:
+    def splits(self, seed: int, model: Any = None) -> Splits:
         """Load a named data set as it is split, its classes by name, or split the rows of a file.
 
-        At most ``max_test_rows`` test rows are kept, where there is such an option.
+        At most ``max_test_rows`` test rows are kept, where there is such an option. For a model that is there, columns
+        and labels are made to suit it.
         """
         if isinstance(self.source, Source):
             splits = self.source.splits(val=self.val_share, test=self.options.test_share, seed=seed)
         else:
-            splits = self._load_named(seed).with_names()
+            splits = self._load_named(seed, model)
         limit = getattr(self.options, "max_test_rows", None)
-        return splits if splits.test is None else replace(splits, test=at_most(splits.test, limit, seed))
+        if splits.test is not None:
+            splits = replace(splits, test=at_most(splits.test, limit, seed))
+        if model is None:
+            return splits
+        suited: dict[str, Any] = {name: _suited(part, model) for name, part in splits.parts.items()}
+        return replace(splits, **suited)
 
     def rows(self, model: Any, wanted: Sequence[str]) -> Rows:
         """Return the first of the wanted parts for a model; of a named data set at most ``max_rows`` rows.
 
-        A file without parts has one, ``"all"``, unless it is divided by --val-share. The labels of a named data set are
-        numbers where the model's are, and the names of its classes otherwise.
+        A file without parts has one, ``"all"``, unless it is divided by --val-share.
         """
         seed, limit = self.options.seed, None
         if isinstance(self.source, NamedDataset):
-            splits, limit = self._load_named(seed), getattr(self.options, "max_rows", None)
-            parts = splits.parts if model.classes_.dtype.kind in "iu" else splits.with_names().parts
+            parts, limit = self._load_named(seed, model).parts, getattr(self.options, "max_rows", None)
         else:
             parts = self.splits(seed).parts if self.val_share else dict(self.source.parts)
         for name in wanted:
@@ -121,8 +125,10 @@ class Data:
             raise OptionError("Missing option --theta. Give the accuracy floor, for example --theta 0.8.")
         return float(default)
 
-    def _load_named(self, seed: int) -> Splits:
-        return load_dataset(self.options.data, self.options.root, seed=seed)
+    def _load_named(self, seed: int, model: Any) -> Splits:
+        """Load a named data set; its labels are numbers for a model whose classes are, else names."""
+        splits = load_dataset(self.options.data, self.options.root, seed=seed)
+        return splits if model is not None and model.classes_.dtype.kind in "iu" else splits.with_names()
 
 
 def _suited(part: Part, model: Any) -> Part:

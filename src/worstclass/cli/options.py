@@ -95,6 +95,17 @@ class TuningOptions(SplitOptions):
 
 
 @dataclass(frozen=True)
+class SameSplitOptions(DataOptions):
+    """Rows that are divided as they were when the model was fitted; what is left out is read from its record."""
+
+    val_share: Annotated[float | None, typer.Option(help="As given to fit (default: as recorded).")] = None
+    test_share: Annotated[float | None, typer.Option(help="As given to fit (default: as recorded).")] = None
+    max_test_rows: Annotated[int, typer.Option(help="Maximum number of test rows.", min=1)] = 10_000
+    network: OwnNetwork = None
+    seed: Annotated[int | None, typer.Option(help="As given to fit (default: as recorded).", min=0)] = None
+
+
+@dataclass(frozen=True)
 class TrainingOptions(SplitOptions):
     """Rows that train, choose and test."""
 

@@ -61,6 +61,7 @@ class BoostingResult(pydantic.BaseModel):
     ----------
     n_rounds, n_extra_rounds : planned rounds T, and rounds that were added after T.
     n_members, n_members_used : members trained, and those that vote.
+    compacted_from : members that voted before ``compact``; None for a vote that was not compacted.
     gamma : as it was used.
     theta : floor of each class; None for a booster without floors.
     bound_met : whether every class meets its floor on the training rows, by the vote itself; None without floors.
@@ -71,6 +72,7 @@ class BoostingResult(pydantic.BaseModel):
     n_extra_rounds: int
     n_members: int
     n_members_used: int
+    compacted_from: int | None = None
     gamma: float
     theta: dict[str, float] | None = None
     bound_met: bool | None = None
@@ -242,6 +244,7 @@ def _boosting(booster: Any) -> BoostingResult:
         n_extra_rounds=sum(record.phase == "extend" for record in booster.history_),
         n_members=len(booster.estimators_),
         n_members_used=booster.n_members_used_,
+        compacted_from=None if booster.compaction_ is None else booster.compaction_.n_before,
         gamma=booster.gamma_,
         bound_met=getattr(booster, "bound_met_", None),
         **_floors(booster),

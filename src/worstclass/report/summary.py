@@ -71,6 +71,8 @@ def _answers(result: RunResult, boosting: BoostingResult) -> str:
         text += n_of(boosting.n_members_used, "member")
     if result.offsets is not None:
         text = f"{text.rstrip(',')}, with decision offsets,"
+    if boosting.compacted_from is not None:
+        return f"{text} (kept of {boosting.compacted_from})"
     if boosting.n_members < boosting.n_rounds:
         return f"{text} (boosting ended early, {boosting.n_rounds} rounds were planned)"
     return f"{text} (of which {boosting.n_extra_rounds} were added after T)" if boosting.n_extra_rounds else text
