@@ -9,7 +9,8 @@
     ├── DataError (ValueError)             X or y cannot be used as given
     │   └── DatasetError                   a named data set or a file cannot be read
     ├── ModuleError (RuntimeError)         a torch module answers in a form that cannot be used
-    └── ModelFormatError (ValueError)      a model folder cannot be read
+    ├── ModelFormatError (ValueError)      a model folder cannot be read
+    └── ExportError (ValueError)           a model cannot be exported, or its file would answer otherwise
 
     KeyboardInterrupt
     └── SelectionInterrupted               the user interrupted a search for theta; carries the best it had
@@ -82,6 +83,10 @@ class ModuleError(WorstClassError, RuntimeError):
 
 class ModelFormatError(WorstClassError, ValueError):
     """A model folder cannot be read."""
+
+
+class ExportError(WorstClassError, ValueError):
+    """A model cannot be exported, or the exported file would answer otherwise than the model."""
 
 
 class SelectionInterrupted(KeyboardInterrupt):

@@ -20,6 +20,7 @@ from worstclass.cli.compare import compare
 from worstclass.cli.console import in_options, one_line_warnings
 from worstclass.cli.datasets import datasets_app
 from worstclass.cli.evaluate import evaluate
+from worstclass.cli.export import export
 from worstclass.cli.fit import fit
 from worstclass.cli.methods import methods
 from worstclass.cli.offsets import offsets
@@ -29,7 +30,7 @@ from worstclass.cli.reproduce import reproduce
 from worstclass.cli.theta import theta
 from worstclass.exceptions import WorstClassError
 
-COMMANDS = (fit, evaluate, predict, certify, offsets, abstain, theta, compare, reproduce, methods)
+COMMANDS = (fit, evaluate, predict, certify, offsets, abstain, theta, compare, reproduce, export, methods)
 INTERRUPTED = 130
 
 app = typer.Typer(
