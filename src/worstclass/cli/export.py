@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from worstclass.cli.console import OptionError, say, say_json, warn
-from worstclass.cli.options import HeldOutOptions, ModelFolder
+from worstclass.cli.options import ComparedRows, HeldOutOptions, ModelFolder
 
 Onnx = Annotated[
     Path | None, typer.Option(help="ONNX file to write. Needs: pip install 'worstclass[onnx]'.", dir_okay=False)
@@ -32,20 +32,6 @@ InputType = Annotated[
     Literal["auto", "float32", "float64", "uint8"],
     typer.Option(help="Type of the numbers that the file takes (auto: that of DATA)."),
 ]
-
-
-@dataclass(frozen=True)
-class ComparedRows(HeldOutOptions):
-    """Rows on which answers are compared, if there are any."""
-
-    data: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[DATA]",
-            help="Rows to compare answers on: a data set's name, or path of a table, npz file or image folder.",
-            show_default=False,
-        ),
-    ] = None  # type: ignore[assignment]
 
 
 def export(
@@ -72,7 +58,8 @@ def export(
     if onnx is None and torch is None:
         raise OptionError("Missing option --onnx or --torch. Name the file to write, for example --onnx model.onnx.")
     asked = open_model(model, data.network)
-    options: dict[str, Any] = {"certificate": _certificate(model, certificate), "input_type": input_type}
+    names = set(map(str, asked.classes_.tolist()))
+    options: dict[str, Any] = {"certificate": _certificate(model, certificate, names), "input_type": input_type}
     reports = []
     if onnx is not None:
         reports.append(write_onnx(asked, onnx, _blocks(asked, data), **options))
@@ -92,9 +79,11 @@ def _blocks(model: Any, data: ComparedRows) -> Iterator[Any] | None:
         return None
     from worstclass.cli.data import Data, find_named
 
-    if find_named(data.data) is not None:
-        return iter([Data.open(data).rows(model, ("test", "all")).X])
-    return _rows_of_file(model, data)
+    if find_named(data.data) is None:
+        return _rows_of_file(model, data)
+    where: dict[str, Any] = {"target": data.target, "root": data.root, "image_size": data.image_size}
+    named = HeldOutOptions(data.data, **where, max_rows=data.max_rows, seed=data.seed)
+    return iter([Data.open(named).rows(model, ("test", "all")).X])
 
 
 def _rows_of_file(model: Any, data: ComparedRows) -> Iterator[Any]:
@@ -111,8 +100,8 @@ def _rows_of_file(model: Any, data: ComparedRows) -> Iterator[Any]:
         warn(f"{n_bad:,} rows of {data.data} that the model cannot take were left out of the comparison")
 
 
-def _certificate(model: Path, file: Path | None) -> Any:
-    """Return the record of a certificate: from the file, or the one that is kept with the model."""
+def _certificate(model: Path, file: Path | None, names: set[str]) -> Any:
+    """Return the record of a certificate for classes of these names: from the file, or the one kept with the model."""
     from worstclass.cli.model import CERTIFICATE
     from worstclass.exceptions import DatasetError
     from worstclass.storage import results_folder
@@ -126,4 +115,6 @@ def _certificate(model: Path, file: Path | None) -> Any:
         raise DatasetError(f"{file or kept} is not JSON: {error}") from None
     if not isinstance(record, dict) or "verdict" not in record:
         raise DatasetError(f"{file or kept} is not a certificate: it has no verdict. Make it with certify --json.")
+    if {row.get("name") for row in record.get("classes", [])} != names:
+        raise DatasetError(f"{file or kept} is a certificate for other classes than those of the model.")
     return record

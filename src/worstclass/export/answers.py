@@ -15,7 +15,7 @@ import numpy.typing as npt
 from worstclass._text import n_of
 from worstclass.data.labels import label_column
 from worstclass.data.splits import count_rows, take_rows
-from worstclass.exceptions import ExportError, ParameterError
+from worstclass.exceptions import DataError, ExportError, ParameterError
 from worstclass.export.inputs import InputFormat
 
 #: rows that are asked about at once, rows that are made where none are given, and rows that an error names
@@ -133,6 +133,8 @@ def write_checked(
         raise ParameterError("model", owner, allowed="a fitted classifier", got=model, hint="Call its fit first.")
     file, rows = Path(path), iter(() if blocks is None else blocks)
     first = next(rows, None)
+    if first is None and blocks is not None:
+        raise DataError("There are no rows that the model can take, to compare answers on.")
     inputs = InputFormat.of(model, first, input_type, owner=owner)
     file.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{file.name}-", dir=file.parent) as folder:

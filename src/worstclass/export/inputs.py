@@ -43,6 +43,8 @@ class InputFormat:
     def of(cls, model: Any, X: Any = None, input_type: str = "auto", *, owner: str = "export_onnx") -> InputFormat:
         """Return the format of a model's rows, by the model and by rows if there are any."""
         check_choice(input_type, "input_type", owner, ("auto", *TYPES))
+        if is_map_dataset(X):
+            raise DataError("Answers are compared on rows in memory. Pass them as an array or tensor.")
         names, kinds = _columns(model, X)
         if "text" in kinds:
             return cls(np.dtype(np.float64), names or tuple(f"x{j}" for j in range(len(kinds))), kinds, ())
@@ -154,8 +156,6 @@ def _inside(model: Any) -> Iterator[Any]:
 
 
 def _as_array(X: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    if is_map_dataset(X):
-        raise DataError("Answers are compared on rows in memory. Pass them as an array or tensor.")
     if hasattr(X, "detach"):
         X = X.detach().cpu().numpy()
     if hasattr(X, "toarray"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,7 +84,7 @@ class OnnxRows(Rows):
 
     graph: Graph
     whole: OnnxValue | None = None
-    columns: dict[str, OnnxValue] | None = None
+    columns: Mapping[str, OnnxValue] | None = None
     networks: dict[Any, onnx.ModelProto] = field(default_factory=dict)
 
     @property
@@ -108,13 +109,20 @@ class OnnxRows(Rows):
             )
         return self.graph.op("Concat", *self.columns.values(), axis=1)
 
+    def by_column(self, names: Iterable[Any]) -> dict[Any, OnnxValue]:
+        """Return a tensor for each column, shape (n, 1); those of one tensor get the given names, and are float64."""
+        if self.columns is not None or self.whole is None:
+            return dict(self.columns or {})
+        numbers = self.whole.to(np.float64)
+        return {name: self.graph.op("Gather", numbers, np.array([j]), axis=1) for j, name in enumerate(names)}
+
     def encoded(self, table: TableEncoder, dtype: str = "float32") -> OnnxRows:
         """Return the rows as a ``TableEncoder`` makes them numbers."""
         if all(values is None for values in table.categories_):
             numbers = self.matrix(table).to(np.float64).reshape(0, -1)
             return self.with_values(self.filled(numbers, table.medians_).to(np.float32).to(dtype))
-        assert self.columns is not None
-        found = zip(self.columns.items(), table.medians_, table.categories_, strict=True)
+        columns = self.by_column(getattr(table, "feature_names_in_", range(table.n_features_in_)))
+        found = zip(columns.items(), table.medians_, table.categories_, strict=True)
         parts = [
             self.filled(column, median) if values is None else self._one_hot(name, column, values)
             for (name, column), median, values in found
@@ -161,7 +169,7 @@ class OnnxRows(Rows):
         missing = self.graph.op("IsNaN", numbers, dtype=np.bool_)
         return self.ops.where(missing, self.graph.constant(values, np.float64), numbers)
 
-    def _one_hot(self, name: str, column: OnnxValue, values: list[Any]) -> OnnxValue:
+    def _one_hot(self, name: Any, column: OnnxValue, values: list[Any]) -> OnnxValue:
         """Return one column for each known value of a column, as ``TableEncoder`` does."""
         if not column.dtype.hasobject:
             known = [np.nan if value is None else float(value) for value in values]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,9 @@ def convert(estimator: Any, rows: OnnxRows, options: Any) -> list[OnnxValue]:
     name, opset = type(estimator).__name__, {"": OPSETS[""], "ai.onnx.ml": 3}
     types = list(zip(values, kinds, strict=True))
     try:
-        part = convert_sklearn(estimator, name, types, target_opset=opset, options=options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # remarks of scikit-learn on how skl2onnx reads it
+            part = convert_sklearn(estimator, name, types, target_opset=opset, options=options)
     except Exception as error:  # it fails in many ways for what it does not know
         raise ExportError(
             f"{name} cannot be exported: skl2onnx does not convert it. {ADVICE} {_said(error)}"
@@ -115,12 +118,7 @@ def _inputs(estimator: Any, rows: OnnxRows) -> dict[str, tuple[OnnxValue, int]]:
     """Return what an estimator reads, and how many columns it has: the whole rows, or a tensor for each column."""
     if not isinstance(estimator, ColumnTransformer) or not hasattr(estimator, "feature_names_in_"):
         return {"X": (rows.matrix(estimator).to(np.float64), int(estimator.n_features_in_))}
-    columns = rows.columns
-    if columns is None:
-        numbers, graph = rows.matrix(estimator).to(np.float64), rows.graph
-        names = estimator.feature_names_in_.tolist()
-        columns = {name: graph.op("Gather", numbers, np.array([j]), axis=1) for j, name in enumerate(names)}
-    return {name: (column, 1) for name, column in columns.items()}
+    return {name: (column, 1) for name, column in rows.by_column(estimator.feature_names_in_).items()}
 
 
 def _dtype(value: onnx.ValueInfoProto) -> Any:

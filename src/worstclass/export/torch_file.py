@@ -75,7 +75,7 @@ def write_torch(
     def make(inputs: InputFormat, file: Path) -> tuple[Ask, tuple[str, ...]]:
         if inputs.kinds is not None:
             text = [name for name, (dtype, _) in inputs.inputs.items() if dtype.hasobject]
-            raise ExportError(f"A program of torch takes no columns of text: {text}. Export to ONNX.")
+            raise ExportError(f"A program of torch takes no columns of text: {text}. Export it to ONNX.")
         metadata = json.dumps(metadata_of(model, inputs, certificate))
         program = Program(model)
         example = torch.zeros(2, *inputs.row_shape, dtype=getattr(torch, str(inputs.dtype)))
@@ -186,10 +186,16 @@ class TorchRows(Rows):
         return TorchOps()
 
     def encoded(self, table: TableEncoder, dtype: str = "float32") -> TorchRows:
-        """Return numbers with the missing ones filled."""
+        """Return numbers with the missing ones filled, and one-hot columns of those that are categories."""
         numbers = self.values.double().flatten(1)
-        filled = torch.where(numbers.isnan(), torch.tensor(table.medians_), numbers)
-        return replace(self, values=filled.float().to(getattr(torch, dtype)))
+        found = torch.where(numbers.isnan(), torch.tensor(table.medians_), numbers)
+        if any(values is not None for values in table.categories_):
+            parts = [
+                found[:, [j]] if values is None else _one_hot(numbers[:, [j]], values)
+                for j, values in enumerate(table.categories_)
+            ]
+            found = torch.cat(parts, dim=1)
+        return replace(self, values=found.float().to(getattr(torch, dtype)))
 
     def network_inputs(self, model: Any) -> Tensor:
         """Return the rows as the networks of a classifier get them."""
@@ -213,6 +219,11 @@ class TorchRows(Rows):
     def classifier(self, estimator: Any) -> Part:
         """Refuse classifiers of scikit-learn."""
         raise _refusal(estimator)
+
+
+def _one_hot(column: Tensor, values: list[Any]) -> Tensor:
+    known = torch.tensor([float("nan") if value is None else float(value) for value in values], dtype=torch.float64)
+    return ((column == known) | (column.isnan() & known.isnan())).double()
 
 
 def _refusal(estimator: Any) -> ExportError:
