@@ -80,6 +80,30 @@ def test_rows_that_the_model_cannot_take_are_left_out_and_counted(command, place
     assert "2 rows of bad.csv that the model cannot take were left out" in shown
 
 
+def test_rows_that_differ_are_named_by_their_numbers_in_the_file(command, place, monkeypatch):
+    from worstclass.boosting.booster import WorstClassBooster
+
+    fresh = pd.read_csv(place / "fresh.csv").astype({"size": object})
+    fresh.loc[3, "size"] = "wide"  # line 4 is left out
+    fresh.to_csv(place / "bad.csv", index=False)
+    honest = WorstClassBooster.predict
+    monkeypatch.setattr(WorstClassBooster, "predict", lambda self, X: [*honest(self, X[:-1]), "unknown"])
+    code, shown = command("export", "trees", "bad.csv", "--onnx", "x.onnx")
+    assert code == 2
+    assert "answers 1 of 299 rows otherwise: row 300 ('malignant' in place of 'unknown'). Nothing was written." in shown
+    assert not (place / "x.onnx").exists()
+
+
+def test_images_of_an_archive_are_uint8(command, place):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 256, (60, 1, 10, 10), dtype=np.uint8), np.arange(60) % 3
+    np.savez(place / "images.npz", X=X, y=y)
+    fit = ["fit", "images.npz", "--method", "ce", "--network", "cnn-small", "--max-epochs", "1", "--quiet"]
+    assert command(*fit, "--out", "pictures")[0] == 0
+    code, shown = command("export", "pictures", "images.npz", "--onnx", "pictures.onnx")
+    assert (code, "inputs: X uint8 (n, 1, 10, 10)" in shown, "compared on 60 rows" in shown) == (0, True, True)
+
+
 def test_a_network_as_both_kinds_of_file_with_a_named_data_set(command, place):
     code, shown = command(
         "export",

@@ -78,24 +78,26 @@ def _blocks(model: Any, data: ComparedRows) -> Iterator[Any] | None:
     if data.data is None:
         return None
     from worstclass.cli.data import Data, find_named
+    from worstclass.export.answers import Block
 
     if find_named(data.data) is None:
         return _rows_of_file(model, data)
     where: dict[str, Any] = {"target": data.target, "root": data.root, "image_size": data.image_size}
     named = HeldOutOptions(data.data, **where, max_rows=data.max_rows, seed=data.seed)
-    return iter([Data.open(named).rows(model, ("test", "all")).X])
+    return iter([Block(Data.open(named).rows(model, ("test", "all")).X)])
 
 
 def _rows_of_file(model: Any, data: ComparedRows) -> Iterator[Any]:
     """Yield the rows of a file, without those that the model cannot take; labels are not needed."""
     from worstclass.data.chunks import RowFormat, iter_chunks
+    from worstclass.export.answers import Block
 
     form, n_bad = RowFormat.of(model), 0
     ids = [data.target] if data.target is not None else []
     for chunk in iter_chunks(str(data.data), form, ids=ids, image_size=data.image_size):
         n_bad += len(chunk.bad)
         if len(chunk.X):
-            yield chunk.X
+            yield Block(chunk.X, chunk.numbers)
     if n_bad:
         warn(f"{n_bad:,} rows of {data.data} that the model cannot take were left out of the comparison")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,13 @@ TOLERANCE = 1e-3
 
 #: asks a file: inputs by name -> labels, and probabilities or None
 Ask = Callable[[dict[str, npt.NDArray[Any]]], tuple[npt.NDArray[Any], npt.NDArray[Any] | None]]
+
+
+class Block(NamedTuple):
+    """Rows to compare answers on, and their numbers where they came from; None for 1, 2, 3 and so on."""
+
+    X: Any
+    numbers: Any = None
 
 
 @dataclass(frozen=True)
@@ -63,24 +70,26 @@ class ExportReport:
 
 
 @dataclass
-class Comparison:
+class AnswerCheck:
     """Counts rows, and collects those that a file answers otherwise."""
 
     model: Any
     inputs: InputFormat
     ask: Ask
     n_rows: int = 0
-    differences: list[str] | None = None
+    differences: list[str] = field(default_factory=list)
     probability_difference: float | None = None
 
-    def add(self, X: Any) -> None:
+    def add(self, block: Block) -> None:
         """Compare the answers for more rows."""
+        X = block.X
+        numbers = np.arange(count_rows(X)) + self.n_rows + 1 if block.numbers is None else np.asarray(block.numbers)
         expected = label_column(self.model.predict(X)).tolist()
         proba = np.asarray(self.model.predict_proba(X)) if hasattr(self.model, "predict_proba") else None
         for start in range(0, count_rows(X), BATCH):
             part = np.arange(start, min(start + BATCH, count_rows(X)))
             labels, given = self.ask(self.inputs.feed(take_rows(X, part)))
-            self._compare(expected[part[0] : part[-1] + 1], labels.tolist(), start)
+            self._compare(expected[part[0] : part[-1] + 1], labels.tolist(), numbers[part].tolist())
             if proba is not None and given is not None:
                 most = float(np.abs(proba[part] - given).max())
                 self.probability_difference = max(most, self.probability_difference or 0.0)
@@ -102,20 +111,18 @@ class Comparison:
             f"{'; '.join(self.differences[:n_named])}{more}. Nothing was written."
         )
 
-    def _compare(self, expected: list[Any], got: list[Any], start: int) -> None:
+    def _compare(self, expected: list[Any], got: list[Any], numbers: list[int]) -> None:
         if len(expected) != len(got):
             raise ExportError(f"The exported model gives {n_of(len(got), 'answer')} for {n_of(len(expected), 'row')}.")
-        for place, (ours, theirs) in enumerate(zip(expected, got, strict=True)):
+        for number, ours, theirs in zip(numbers, expected, got, strict=True):
             if ours != theirs:
-                self.differences = self.differences or []
-                number = self.n_rows + start + place + 1
                 self.differences.append(f"row {number} ({theirs!r} in place of {ours!r})")
 
 
 def write_checked(
     model: Any,
     path: str | Path,
-    blocks: Iterable[Any] | None,
+    blocks: Iterable[Block] | None,
     make: Callable[[InputFormat, Path], tuple[Ask, tuple[str, ...]]],
     input_type: str,
     owner: str,
@@ -135,14 +142,14 @@ def write_checked(
     first = next(rows, None)
     if first is None and blocks is not None:
         raise DataError("There are no rows that the model can take, to compare answers on.")
-    inputs = InputFormat.of(model, first, input_type, owner=owner)
+    inputs = InputFormat.of(model, None if first is None else first.X, input_type, owner=owner)
     file.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{file.name}-", dir=file.parent) as folder:
         made = Path(folder) / file.name
         ask, outputs = make(inputs, made)
-        found = Comparison(model, inputs, ask)
-        for X in [inputs.made_rows(model, MADE_ROWS)] if first is None else chain([first], rows):
-            found.add(X)
+        found = AnswerCheck(model, inputs, ask)
+        for block in [Block(inputs.made_rows(model, MADE_ROWS))] if first is None else chain([first], rows):
+            found.add(block)
         found.require_same()
         made.replace(file)
     shown, size = {name: _shown(*what) for name, what in inputs.inputs.items()}, file.stat().st_size

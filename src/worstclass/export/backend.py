@@ -10,7 +10,7 @@ import numpy.typing as npt
 from worstclass.data.encoding import TableEncoder
 
 if TYPE_CHECKING:
-    from worstclass.export.parts import Part
+    from worstclass.export.parts import ModelPart
 
 #: a tensor of a backend, with the operators + - * / @ >
 Value = Any
@@ -60,13 +60,13 @@ class Ops(ABC):
         """Return entries of a constant table by indices of any number type, which may have any shape."""
 
 
-class Rows(ABC):
+class ProgramRows(ABC):
     """The rows that a program is given, or what a step before has made of them."""
 
     ops: Ops
 
     @abstractmethod
-    def encoded(self, table: TableEncoder, dtype: str = "float32") -> Rows:
+    def encoded(self, table: TableEncoder, dtype: str = "float32") -> ProgramRows:
         """Return the rows as a ``TableEncoder`` makes them numbers, in the given type."""
 
     @abstractmethod
@@ -78,9 +78,9 @@ class Rows(ABC):
         """Return the logits of a network of a classifier, float32, shape (n, K)."""
 
     @abstractmethod
-    def transformed(self, steps: Any) -> Rows:
+    def transformed(self, steps: Any) -> ProgramRows:
         """Return the rows after the steps of a scikit-learn pipeline; None for no steps."""
 
     @abstractmethod
-    def classifier(self, estimator: Any) -> Part:
+    def classifier(self, estimator: Any) -> ModelPart:
         """Return the part of a scikit-learn classifier."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from worstclass._checks import kind
 from worstclass.exceptions import ExportError
-from worstclass.export.answers import Ask, ExportReport, write_checked
+from worstclass.export.answers import Ask, Block, ExportReport, write_checked
 from worstclass.export.inputs import TENSOR, InputFormat
 from worstclass.export.metadata import metadata_of
 
@@ -70,12 +70,12 @@ def export_onnx(
     >>> report.n_rows, report.outputs, report.probability_difference
     (150, ('label', 'probabilities'), 0.0)
     """
-    blocks = None if X is None else [X]
+    blocks = None if X is None else [Block(X)]
     return write_onnx(model, path, blocks, certificate=certificate, input_type=input_type)
 
 
 def write_onnx(
-    model: Any, path: str | Path, blocks: Iterable[Any] | None, *, certificate: Any = None, input_type: str = "auto"
+    model: Any, path: str | Path, blocks: Iterable[Block] | None, *, certificate: Any = None, input_type: str = "auto"
 ) -> ExportReport:
     """Do what ``export_onnx`` does, with rows that come in parts, such as those of a large file."""
     require_extra()

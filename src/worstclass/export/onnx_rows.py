@@ -12,10 +12,10 @@ import onnx
 
 from worstclass.data.encoding import TableEncoder
 from worstclass.exceptions import ExportError
-from worstclass.export.backend import Ops, Rows
+from worstclass.export.backend import Ops, ProgramRows
 from worstclass.export.inputs import MISSING_TEXT
 from worstclass.export.onnx_graph import Graph, OnnxValue
-from worstclass.export.parts import Part
+from worstclass.export.parts import ModelPart
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class OnnxOps(Ops):
 
 
 @dataclass(frozen=True, eq=False)
-class OnnxRows(Rows):
+class OnnxRows(ProgramRows):
     """Rows as one tensor, or as one for each column of a table, shape (n, 1).
 
     Attributes
@@ -158,7 +158,7 @@ class OnnxRows(Rows):
 
         return self if steps is None else transform(steps, self)
 
-    def classifier(self, estimator: Any) -> Part:
+    def classifier(self, estimator: Any) -> ModelPart:
         """Return the part of a scikit-learn classifier."""
         from worstclass.export.onnx_sklearn import classifier
 

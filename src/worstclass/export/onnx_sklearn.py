@@ -27,7 +27,7 @@ from worstclass.exceptions import ExportError
 from worstclass.export.backend import Value
 from worstclass.export.onnx_graph import Graph, OnnxValue
 from worstclass.export.onnx_rows import OnnxRows
-from worstclass.export.parts import Part, part_of
+from worstclass.export.parts import ModelPart, part_of
 from worstclass.learners.binning import QuantileGrid
 
 
@@ -40,14 +40,14 @@ def transform(step: Any, rows: OnnxRows) -> OnnxRows:
 
 
 @singledispatch
-def classifier(estimator: Any, rows: OnnxRows) -> Part:
+def classifier(estimator: Any, rows: OnnxRows) -> ModelPart:
     """Return the part of a fitted classifier."""
     from worstclass.export.skl2onnx_parts import ConvertedPart
 
     return ConvertedPart(estimator, rows)
 
 
-class ScoredPart(Part):
+class ScoredPart(ModelPart):
     """A classifier whose largest score answers: ``raw`` scores of each class, and their softmax as probabilities."""
 
     def __init__(self, estimator: Any, rows: OnnxRows) -> None:
@@ -147,7 +147,7 @@ def squared_distances(graph: Graph, rows: OnnxValue, centres: Any) -> OnnxValue:
 
 
 @classifier.register
-def _pipeline_classifier(estimator: Pipeline, rows: OnnxRows) -> Part:
+def _pipeline_classifier(estimator: Pipeline, rows: OnnxRows) -> ModelPart:
     before = rows.transformed(estimator[:-1]) if len(estimator) > 1 else rows
     return part_of(estimator[-1], before)
 

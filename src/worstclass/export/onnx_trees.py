@@ -28,7 +28,7 @@ from worstclass.exceptions import ExportError
 from worstclass.export.backend import Value
 from worstclass.export.onnx_graph import OnnxValue
 from worstclass.export.onnx_sklearn import ScoredPart, classifier
-from worstclass.export.parts import Part, part_of
+from worstclass.export.parts import ModelPart, part_of
 
 #: codes of the operator: a row goes left where its value is at most that of the node; leaves are added up
 LESS_OR_EQUAL, SUM, NO_TRANSFORM = 0, 1, 0
@@ -229,6 +229,6 @@ class BaggingPart(ScoredPart):
         return total / float(bagged.n_estimators)
 
 
-def _index(outer: Part, part: Part) -> Value:
+def _index(outer: ModelPart, part: ModelPart) -> Value:
     """Return the answers of a part as indices of the classes of another."""
     return outer.ops.take(np.searchsorted(outer.classes, part.classes), part.value("answers"))

@@ -17,7 +17,7 @@ from worstclass.boosting.voting import MajorityVote
 from worstclass.ensembles.portfolio import OWNER
 from worstclass.ensembles.worst_class import WorstClassClassifier
 from worstclass.exceptions import ExportError
-from worstclass.export.backend import Ops, Rows, Value
+from worstclass.export.backend import Ops, ProgramRows, Value
 from worstclass.learners.estimator import LearnerClassifier
 from worstclass.learners.sklearn_learner import SklearnMember
 from worstclass.wrappers.abstention import AbstainingClassifier
@@ -25,7 +25,7 @@ from worstclass.wrappers.offsets import WorstClassOffsets
 from worstclass.wrappers.scores import LEAST_PROBABILITY, METHODS, resolve_kind
 
 
-class Part(ABC):
+class ModelPart(ABC):
     """A fitted classifier as values. What it computes is asked for by the name of a method, and made once.
 
     Attributes
@@ -71,12 +71,12 @@ class Part(ABC):
 
 
 @singledispatch
-def part_of(model: Any, rows: Rows) -> Part:
+def part_of(model: Any, rows: ProgramRows) -> ModelPart:
     """Return the part of a fitted classifier: of ours by its kind, of others as scikit-learn's."""
     return rows.classifier(model)
 
 
-class NetworkPart(Part):
+class NetworkPart(ModelPart):
     """One network: its logits are float32, its probabilities their softmax in float64."""
 
     def __init__(self, ops: Ops, n_classes: int, logits: Value) -> None:
@@ -92,10 +92,10 @@ class NetworkPart(Part):
         return self.ops.softmax(self._logits)
 
 
-class MembersPart(Part):
+class MembersPart(ModelPart):
     """The members of a classifier that has a learner, and the mean of their probabilities, which answers."""
 
-    def __init__(self, model: LearnerClassifier, rows: Rows) -> None:
+    def __init__(self, model: LearnerClassifier, rows: ProgramRows) -> None:
         super().__init__(rows.ops, model.classes_)
         members = model.estimators_[: getattr(model, "n_members_used_", None)]
         if isinstance(members[0], SklearnMember):
@@ -162,10 +162,10 @@ class VotePart(MembersPart):
         return counts, last
 
 
-class PortfolioPart(Part):
+class PortfolioPart(ModelPart):
     """The weighted mean of the probabilities of fitted models, their logarithms, and offsets."""
 
-    def __init__(self, model: WorstClassClassifier, rows: Rows) -> None:
+    def __init__(self, model: WorstClassClassifier, rows: ProgramRows) -> None:
         super().__init__(rows.ops, model.classes_)
         inside = rows if model.encoder_ is None else rows.encoded(model.encoder_, "float64")
         self.weights, self.offsets = model.weights_, model.offsets_
@@ -191,17 +191,17 @@ class PortfolioPart(Part):
             total = total + self._by_class(part, self.ops.exp(part.scores(kind))) * weights
         return self.log_probabilities(total) + self.ops.array(self.offsets)
 
-    def _by_class(self, part: Part, values: Value) -> Value:
+    def _by_class(self, part: ModelPart, values: Value) -> Value:
         """Put columns to the classes of a member, which are indices; a class unknown to it has 0."""
         if len(part.classes) == len(self.classes):
             return values
         return values @ self.ops.array(np.eye(len(self.classes))[part.classes])
 
 
-class OffsetsPart(Part):
+class OffsetsPart(ModelPart):
     """Offsets on the scores of another part, whose probabilities stay as they are."""
 
-    def __init__(self, model: WorstClassOffsets, rows: Rows) -> None:
+    def __init__(self, model: WorstClassOffsets, rows: ProgramRows) -> None:
         super().__init__(rows.ops, model.classes_)
         self.inner, self.kind, self.offsets = part_of(model.estimator_, rows), model.scores_, model.offsets_
 
@@ -226,10 +226,10 @@ class OffsetsPart(Part):
         return self.inner.scores(self.kind) + self.ops.array(self.offsets)
 
 
-class AbstainingPart(Part):
+class AbstainingPart(ModelPart):
     """Answers of another part where their margin exceeds a threshold."""
 
-    def __init__(self, model: AbstainingClassifier, rows: Rows) -> None:
+    def __init__(self, model: AbstainingClassifier, rows: ProgramRows) -> None:
         super().__init__(rows.ops, model.classes_)
         self.inner, self.kind, self.threshold = part_of(model.estimator_, rows), model.margin_, model.threshold_
 

@@ -19,7 +19,7 @@ from worstclass.exceptions import ExportError
 from worstclass.export.backend import Value
 from worstclass.export.onnx_graph import OPSETS, OnnxValue
 from worstclass.export.onnx_rows import OnnxRows
-from worstclass.export.parts import Part
+from worstclass.export.parts import ModelPart
 
 #: operators that compute in float32 whatever they are given, so that labels could differ
 IN_FLOAT32 = {
@@ -30,7 +30,7 @@ IN_FLOAT32 = {
 ADVICE = "Fit without it: with another classifier or step, or leave it out of the learners."
 
 
-class ConvertedPart(Part):
+class ConvertedPart(ModelPart):
     """A classifier as skl2onnx converts it; answers and decisions of linear ones are products with ``coef_``."""
 
     def __init__(self, estimator: Any, rows: OnnxRows) -> None:

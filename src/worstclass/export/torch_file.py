@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from worstclass.data.encoding import TableEncoder
 from worstclass.exceptions import ExportError
-from worstclass.export.answers import Ask, ExportReport, write_checked
-from worstclass.export.backend import Ops, Rows
+from worstclass.export.answers import Ask, Block, ExportReport, write_checked
+from worstclass.export.backend import Ops, ProgramRows
 from worstclass.export.inputs import TENSOR, InputFormat
 from worstclass.export.metadata import metadata_of
-from worstclass.export.parts import Part, part_of
+from worstclass.export.parts import ModelPart, part_of
 from worstclass.export.torch_networks import any_batch, exporting, plain_network, quiet
 
 #: the file inside a program's file that holds its metadata as JSON
@@ -62,13 +62,13 @@ def export_torch(
     >>> with TemporaryDirectory() as folder:
     ...     report = export_torch(model, f"{folder}/model.pt2", rows.test.X)
     >>> report.n_rows, report.outputs
-    (100, ('index', 'probabilities'))
+    (500, ('index', 'probabilities'))
     """
-    return write_torch(model, path, None if X is None else [X], certificate=certificate, input_type=input_type)
+    return write_torch(model, path, None if X is None else [Block(X)], certificate=certificate, input_type=input_type)
 
 
 def write_torch(
-    model: Any, path: str | Path, blocks: Iterable[Any] | None, *, certificate: Any = None, input_type: str = "auto"
+    model: Any, path: str | Path, blocks: Iterable[Block] | None, *, certificate: Any = None, input_type: str = "auto"
 ) -> ExportReport:
     """Do what ``export_torch`` does, with rows that come in parts, such as those of a large file."""
 
@@ -174,7 +174,7 @@ class TorchOps(Ops):
 
 
 @dataclass(frozen=True, eq=False)
-class TorchRows(Rows):
+class TorchRows(ProgramRows):
     """Rows as one tensor."""
 
     program: Program
@@ -216,7 +216,7 @@ class TorchRows(Rows):
             return self
         raise _refusal(steps)
 
-    def classifier(self, estimator: Any) -> Part:
+    def classifier(self, estimator: Any) -> ModelPart:
         """Refuse classifiers of scikit-learn."""
         raise _refusal(estimator)
 
