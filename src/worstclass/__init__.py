@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from worstclass.ensembles.networks import NetworkClassifier as NetworkClassifier
     from worstclass.ensembles.worst_class import PortfolioRecord as PortfolioRecord
     from worstclass.ensembles.worst_class import WorstClassClassifier as WorstClassClassifier
+    from worstclass.export.answers import ExportReport as ExportReport
+    from worstclass.export.onnx_file import export_onnx as export_onnx
+    from worstclass.export.torch_file import export_torch as export_torch
     from worstclass.learners.sklearn_learner import SklearnLearner as SklearnLearner
     from worstclass.learners.torch_learner import TorchLearner as TorchLearner
     from worstclass.methods import build_method as build_method
@@ -55,6 +58,9 @@ _NAMES = {
     "data.splits": ("Splits", "make_splits"),
     "ensembles.networks": ("DeepEnsemble", "NetworkClassifier"),
     "ensembles.worst_class": ("PortfolioRecord", "WorstClassClassifier"),
+    "export.answers": ("ExportReport",),
+    "export.onnx_file": ("export_onnx",),
+    "export.torch_file": ("export_torch",),
     "learners.sklearn_learner": ("SklearnLearner",),
     "learners.torch_learner": ("TorchLearner",),
     "methods": ("build_method", "list_methods"),

@@ -11,7 +11,8 @@
     ├── ModuleError (RuntimeError)         a torch module answers in a form that cannot be used
     ├── ModelFormatError (ValueError)      a model folder cannot be read
     ├── CheckpointError (RuntimeError)     a checkpoint cannot be written, or another process is using it
-    └── WorkerError (RuntimeError)         a worker process ended before its work was done
+    ├── WorkerError (RuntimeError)         a worker process ended before its work was done
+    └── ExportError (ValueError)           a model cannot be exported, or its file would answer otherwise
 
     KeyboardInterrupt
     └── SelectionInterrupted               the user interrupted a search for theta; carries the best it had
@@ -92,6 +93,10 @@ class CheckpointError(WorstClassError, RuntimeError):
 
 class WorkerError(WorstClassError, RuntimeError):
     """A worker process ended before its work was done."""
+
+
+class ExportError(WorstClassError, ValueError):
+    """A model cannot be exported, or the exported file would answer otherwise than the model."""
 
 
 class SelectionInterrupted(KeyboardInterrupt):

@@ -45,7 +45,7 @@ def abstain(
 
     Example: worstclass abstain model held_out.csv --target diagnosis --risk 0.1 --out careful
     """
-    from worstclass.cli.model import exit_code, made_by, open_with_rows, write_model
+    from worstclass.cli.model import CERTIFICATE, exit_code, made_by, open_with_rows, write_model
     from worstclass.wrappers.abstention import AbstainingClassifier
 
     if not risk:
@@ -69,7 +69,7 @@ def abstain(
     settings = {"risk": risk, "delta": delta, "margin": careful.margin_, "proving": proving}
     made = made_by(data, data.seed, rows, **settings, allow_equal_rows=allow_equal_rows)
     record = {**certificate.to_dict(), "model": model.name, **made}
-    place = write_model(careful, out, {"certificate.json": record})
+    place = write_model(careful, out, {CERTIFICATE: record})
     if data.json:
         say_json(record)
     else:
@@ -77,5 +77,5 @@ def abstain(
         say(f"{rows} of {Path(data.data).name}, part: {rows.name}; {choosing}\n{certificate}")
         if not careful.proven_:
             say("The model answers nothing. The counts are those of the first rule tested.")
-        say(f"model:       {out}\ncertificate: {place / 'certificate.json'}")
+        say(f"model:       {out}\ncertificate: {place / CERTIFICATE}")
     return exit_code(certificate.verdict)

@@ -21,6 +21,7 @@ from worstclass.cli.compare import compare
 from worstclass.cli.console import in_options, one_line_warnings
 from worstclass.cli.datasets import datasets_app
 from worstclass.cli.evaluate import evaluate
+from worstclass.cli.export import export
 from worstclass.cli.fit import fit
 from worstclass.cli.methods import methods
 from worstclass.cli.offsets import offsets
@@ -31,7 +32,8 @@ from worstclass.cli.resume import WORDS, resume
 from worstclass.cli.theta import theta
 from worstclass.exceptions import WorstClassError
 
-COMMANDS = (fit, resume, evaluate, predict, certify, offsets, abstain, compact, theta, compare, reproduce, methods)
+COMMANDS = (fit, resume, evaluate, predict, certify, offsets, abstain, compact)
+COMMANDS += (theta, compare, reproduce, export, methods)
 INTERRUPTED = 130
 
 app = typer.Typer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,9 @@ Require = Annotated[
     list[str] | None,
     typer.Option(help="Accuracy floor to prove: 0.8, or class=0.95 (repeatable; a number alone is for the rest)."),
 ]
+Save = Annotated[
+    bool, typer.Option("--save", help="Keep the certificate with the model (results/certificate.json); export adds it.")
+]
 
 
 def certify(
@@ -22,6 +26,7 @@ def certify(
     require: Require = None,
     delta: Delta = 0.05,
     allow_equal_rows: AllowEqualRows = False,
+    save: Save = False,
 ) -> int:
     """Prove on held-out rows that every class meets its floor.
 
@@ -33,7 +38,8 @@ def certify(
     Example: worstclass certify model fresh.csv --target diagnosis --require 0.8
     """
     from worstclass.certificates.held_out import certify as certify_floors
-    from worstclass.cli.model import exit_code, open_with_rows
+    from worstclass.cli.model import CERTIFICATE, exit_code, open_with_rows
+    from worstclass.storage import results_folder
 
     (asked, rows), name = open_with_rows(model, data), Path(data.data).name
     options: dict[str, Any] = {"delta": delta, "allow_equal_rows": allow_equal_rows}
@@ -44,9 +50,14 @@ def certify(
         certificate = asked.certify(rows.X, rows.y, **options)
     else:
         raise OptionError("Missing option --require. Give the accuracy floor to prove, for example --require 0.8.")
+    where = {"data": name, "part": rows.name, "available": rows.available, "seed": data.seed}
+    record = {**certificate.to_dict(), "model": str(model), **where}
     if data.json:
-        where = {"model": str(model), "data": name, "part": rows.name, "available": rows.available, "seed": data.seed}
-        say_json({**certificate.to_dict(), **where})
+        say_json(record)
     else:
         say(f"{rows} of {name}, part: {rows.name}\n{certificate}")
+    if save:
+        file = results_folder(model) / CERTIFICATE
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps({**record, "model": model.name}, indent=1) + "\n", encoding="utf-8")
     return exit_code(certificate.verdict)

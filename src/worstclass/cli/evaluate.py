@@ -15,8 +15,8 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
     """
     from worstclass.cli.model import open_with_rows
     from worstclass.data.seen_rows import row_overlap
-    from worstclass.experiments.run import floors_of
     from worstclass.metrics import class_report
+    from worstclass.wrappers.base import floors_of
 
     asked, rows = open_with_rows(model, data, ("test", "all"))
     if hasattr(asked, "risk_report"):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: parts of a data set that a certificate may rest on, the best first
 HELD_OUT = ("cal", "test", "all")
+#: the certificate of a model among its results
+CERTIFICATE = "certificate.json"
 #: categories that a column may have before it is taken for one of names, ids or dates
 MOST_CATEGORIES = 255
 

@@ -44,6 +44,10 @@ Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of trainings th
 Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers train.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Target = Annotated[str | None, typer.Option(help="Column of the labels, for a table.")]
+Root = Annotated[Path | None, typer.Option(help="Folder with the files of named data sets (default: WORSTCLASS_DATA).")]
+ImageSize = Annotated[int | None, typer.Option(help="Resize images to this many pixels per side.", min=1)]
+MaxRows = Annotated[int, typer.Option(help="Maximum number of rows taken from a named data set.", min=1)]
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,9 @@ class DataOptions:
             show_default=False,
         ),
     ]
-    target: Annotated[str | None, typer.Option(help="Column of the labels, for a table.")] = None
-    root: Annotated[
-        Path | None, typer.Option(help="Folder with the files of named data sets (default: WORSTCLASS_DATA).")
-    ] = None
-    image_size: Annotated[int | None, typer.Option(help="Resize images to this many pixels per side.", min=1)] = None
+    target: Target = None
+    root: Root = None
+    image_size: ImageSize = None
     skip_corrupt: Annotated[bool, typer.Option("--skip-corrupt", help="Leave out images that cannot be read.")] = False
 
 
@@ -71,7 +73,28 @@ class HeldOutOptions(DataOptions):
     """Rows for a model that is there, and how the result is printed."""
 
     network: OwnNetwork = None
-    max_rows: Annotated[int, typer.Option(help="Maximum number of rows taken from a named data set.", min=1)] = 10_000
+    max_rows: MaxRows = 10_000
+    seed: Seed = 0
+    json: Json = False
+
+
+@dataclass(frozen=True)
+class ComparedRows:
+    """Rows for a model that is there, if there are any; labels are not needed."""
+
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA",
+            help="Rows to compare answers on: a data set's name, or path of a table, npz file or image folder.",
+            show_default=False,
+        ),
+    ] = None
+    target: Target = None
+    root: Root = None
+    image_size: ImageSize = None
+    network: OwnNetwork = None
+    max_rows: MaxRows = 10_000
     seed: Seed = 0
     json: Json = False
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from worstclass.cli.console import bars, say
-from worstclass.cli.options import ModelFolder, OwnNetwork, Quiet
+from worstclass.cli.options import ImageSize, ModelFolder, OwnNetwork, Quiet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,6 @@ OnBad = Annotated[
     typer.Option(help="Rows that the model cannot take: refuse the file, skip them, or abstain."),
 ]
 ChunkRows = Annotated[int | None, typer.Option(help="Rows in memory at a time.", min=1)]
-ImageSize = Annotated[int | None, typer.Option(help="Resize images to this many pixels per side.", min=1)]
 
 
 def predict(

@@ -16,6 +16,7 @@ from worstclass.data.splits import Splits
 from worstclass.ensembles.worst_class import PortfolioRecord
 from worstclass.exceptions import ModelFormatError
 from worstclass.metrics import ClassReport, class_report
+from worstclass.wrappers.base import floors_of
 
 #: parts of the data that a model has reports on
 PARTS = ("training", "validation", "test")
@@ -207,12 +208,6 @@ def class_reports(model: Any, splits: Splits, counted: Collection[str] = PARTS) 
         elif part is not None and name in counted:
             reports[name] = class_report(part.y, model.predict(part.X), labels=model.classes_, theta=floors_of(model))
     return reports
-
-
-def floors_of(model: Any) -> Any:
-    """Return the floors that a model, or the model inside it, was made for; None where there are none."""
-    theta = getattr(model, "theta", None)
-    return floors_of(model.estimator_) if theta is None and hasattr(model, "estimator_") else theta
 
 
 def fit_on_splits(model: Any, splits: Splits, checkpoint: Any = None) -> None:

@@ -35,6 +35,12 @@ def indexable(rows: Any) -> Any:
     return np.asarray(rows) if hasattr(rows, "__array__") and not hasattr(rows, "__len__") else rows
 
 
+def floors_of(model: Any) -> Any:
+    """Return the floors that a model, or the model inside it, was made for; None where there are none."""
+    theta = getattr(model, "theta", None)
+    return floors_of(model.estimator_) if theta is None and hasattr(model, "estimator_") else theta
+
+
 class HeldOut(NamedTuple):
     """A fitted classifier, what it says about the held-out rows, all rows seen, and the overlap of the two kinds."""
 
