@@ -32,8 +32,9 @@ from worstclass.cli.resume import WORDS, resume
 from worstclass.cli.theta import theta
 from worstclass.exceptions import WorstClassError
 
-COMMANDS = (fit, resume, evaluate, predict, certify, offsets, abstain, compact)
-COMMANDS += (theta, compare, reproduce, export, methods)
+COMMANDS = (
+    fit, resume, evaluate, predict, certify, offsets, abstain, compact, theta, compare, reproduce, export, methods,
+)  # fmt: skip
 INTERRUPTED = 130
 
 app = typer.Typer(
