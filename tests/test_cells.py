@@ -47,7 +47,7 @@ class Recorder:
 
 
 def names_in(folder):
-    return sorted(file.name for file in folder.iterdir())
+    return sorted(file.name for file in folder.iterdir() if file.name != ".lock")
 
 
 # what defines a cell

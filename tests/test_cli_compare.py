@@ -58,8 +58,8 @@ def test_named_data_end_to_end_and_the_second_run_reuses_every_cell(here, capsys
     first = capsys.readouterr().out
     assert "[1 of 6] ce, seed 0: started" in first
     assert re.search(r"\[6 of 6\] ours, seed 1: finished, worst-class test error [\d.]+%, 3 epochs, \d+ s", first)
-    assert sorted(file.name for file in Path("squares").iterdir()) == ["cells", *WRITTEN]
-    cells = sorted(Path("squares/cells").iterdir())
+    assert sorted(file.name for file in Path("squares").iterdir()) == ["cells", "command.json", *WRITTEN]
+    cells = sorted(Path("squares/cells").glob("*.json"))
     assert [file.name for file in cells] == [f"{name}-seed{s}.json" for name in ("ce", "naive", "ours") for s in (0, 1)]
     # the printed table is the comparison of the cells
     comparison = Comparison.from_results([CellResult.read(file) for file in cells])
@@ -101,8 +101,8 @@ def test_a_table_of_text_end_to_end(here, capsys):
     assert run([*PATIENTS, "--methods", methods, "--budget", "epochs=5,seconds=30", *floors, "--quiet"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("rank")  # nothing of the progress
-    assert sorted(file.name for file in Path("table").iterdir()) == ["cells", *WRITTEN]
-    results = {(r.method, r.seed): r for r in map(CellResult.read, Path("table/cells").iterdir())}
+    assert sorted(file.name for file in Path("table").iterdir()) == ["cells", "command.json", *WRITTEN]
+    results = {(r.method, r.seed): r for r in map(CellResult.read, Path("table/cells").glob("*.json"))}
     assert len(results) == 10
     for (method, _), result in results.items():
         assert {row["name"] for row in result.test["classes"]} == {"benign", "malignant"}
@@ -243,7 +243,7 @@ def test_a_method_that_fails_is_told_and_exits_with_1(here, capsys, monkeypatch)
     assert "naive, seed 0: failed: RuntimeError: out of luck" in shown
     assert "failed: naive, seeds 0, 1: RuntimeError: out of luck" in table_of(shown)
     assert re.search(r"^1 +logistic", shown, re.MULTILINE)
-    assert sorted(file.name for file in Path("failed").iterdir()) == ["cells", *WRITTEN]
+    assert sorted(file.name for file in Path("failed").iterdir()) == ["cells", "command.json", *WRITTEN]
 
 
 def test_all_methods_where_every_one_fails_still_makes_a_table(here, capsys, monkeypatch):

@@ -330,7 +330,7 @@ def test_an_interrupted_and_resumed_comparison_gives_the_same_table(tmp_path, mo
     with pytest.raises(KeyboardInterrupt):
         run_comparison(rules, squares, tmp_path / "resumed")
     assert len(begun) == 3
-    assert sorted(file.name for file in (tmp_path / "resumed").iterdir()) == ["ce-seed0.json", "ours-seed0.json"]
+    assert sorted(file.name for file in (tmp_path / "resumed").glob("*.json")) == ["ce-seed0.json", "ours-seed0.json"]
     lines = []
     resumed = run_comparison(rules, squares, tmp_path / "resumed", lines.append)
     assert kinds(lines) == ["reused"] * 2 + ["started", "finished"] * 6
@@ -353,7 +353,7 @@ def test_an_interruption_in_the_middle_of_training_is_passed_on(tmp_path, monkey
     monkeypatch.setattr(InstanceBooster, "fit", fit)
     with pytest.raises(KeyboardInterrupt):
         run_comparison(rules, squares, tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["ours-seed0.json"]
+    assert [file.name for file in tmp_path.glob("*.json")] == ["ours-seed0.json"]
 
 
 def test_results_do_not_depend_on_which_methods_ran_before(tmp_path, no_time):
@@ -435,7 +435,7 @@ def test_other_settings_in_the_same_folder_are_refused_before_anything_runs(tmp_
     with pytest.raises(ParameterError, match=told):
         run_comparison(other, squares, tmp_path, events.append)
     assert events == []
-    assert [file.name for file in tmp_path.iterdir()] == ["ours-seed0.json"]
+    assert [file.name for file in tmp_path.glob("*.json")] == ["ours-seed0.json"]
     assert (tmp_path / "ours-seed0.json").read_bytes() == before
 
 

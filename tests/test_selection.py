@@ -636,7 +636,7 @@ class Breaks(ScriptedLearner):
         training = super().bind(X, y, n_classes, seed)
         play = training.train
 
-        def train(sample_weight, stop, seed):
+        def train(sample_weight, stop, seed, *kept):
             epochs = self.script[min(len(training.sample_weights), len(self.script) - 1)]
             made = []
 
