@@ -493,6 +493,10 @@ def test_a_model_beyond_two_gigabytes_is_refused(fitted, blobs, tmp_path, monkey
         export_onnx(fitted("portfolio"), tmp_path / "model.onnx", blobs[0])
 
 
+def test_rows_may_be_lists(fitted, blobs, tmp_path):
+    assert export_onnx(fitted("logistic"), tmp_path / "model.onnx", blobs[0].tolist()).n_rows == 90
+
+
 def test_a_data_set_is_no_rows_in_memory(fitted, blobs, tmp_path):
     rows = torch.utils.data.TensorDataset(torch.from_numpy(blobs[0]))
     with pytest.raises(DataError, match="rows in memory"):

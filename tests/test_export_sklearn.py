@@ -191,7 +191,7 @@ REFUSED = {
     "kernel <function": SVC(kernel=lambda a, b: a @ b.T),
     "with an init of your own": GradientBoostingClassifier(init=LogisticRegression(), n_estimators=2),
     "without an indicator": make_pipeline(SimpleImputer(add_indicator=True), LogisticRegression()),
-    "splits by category": HistGradientBoostingClassifier(categorical_features=[0], max_iter=3),
+    "columns of categories": HistGradientBoostingClassifier(categorical_features=[0], max_iter=3),
     # skl2onnx computes these probabilities otherwise
     "probabilities of the exported model are other": LinearDiscriminantAnalysis(),
 }

@@ -91,7 +91,7 @@ class AnswerCheck:
             labels, given = self.ask(self.inputs.feed(take_rows(X, part)))
             self._compare(expected[part[0] : part[-1] + 1], labels.tolist(), numbers[part].tolist())
             if proba is not None and given is not None:
-                most = float(np.abs(proba[part] - given).max())
+                most = float(np.nan_to_num(np.abs(proba[part] - given), nan=np.inf).max())
                 self.probability_difference = max(most, self.probability_difference or 0.0)
         self.n_rows += count_rows(X)
 

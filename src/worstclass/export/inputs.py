@@ -77,14 +77,16 @@ class InputFormat:
     def made_rows(self, model: Any, n_rows: int) -> Any:
         """Return rows made at random, of the kind that the model takes."""
         rng = np.random.default_rng(0)
-        if self.dtype == np.uint8:
-            return rng.integers(0, 256, size=(n_rows, *self.row_shape), dtype=np.uint8)
         table = next((part for part in _inside(model) if isinstance(part, TableEncoder)), None)
         if table is None and self.kinds is not None:
             raise ExportError("No rows can be made for a table with text. Give rows to compare answers on.")
-        if table is None:
+        if table is None or self.dtype == np.uint8:
+            shape = n_rows, *self.row_shape
             centre, spread = _centre_and_spread(model)
-            numbers = (centre + 2 * spread * rng.normal(size=(n_rows, *self.row_shape))).astype(self.dtype)
+            drawn = (
+                rng.integers(0, 256, shape) if self.dtype == np.uint8 else centre + 2 * spread * rng.normal(size=shape)
+            )
+            numbers = drawn.astype(self.dtype)
             return numbers if self.names is None else _frame(dict(zip(self.names, numbers.T, strict=True)))
         columns = [
             _drawn_numbers(median, n_rows, rng) if values is None else _drawn_values(values, n_rows, rng)
@@ -127,7 +129,7 @@ def _row_shape(model: Any, X: Any, names: tuple[str, ...] | None) -> tuple[int, 
     if names is not None:
         return (len(names),)
     if X is not None:
-        return tuple(int(side) for side in X.shape[1:])
+        return tuple(int(side) for side in np.shape(X)[1:])
     for part in _inside(model):
         if getattr(part, "table", None) is None and (shape := getattr(part, "row_shape", None)) is not None:
             return tuple(shape)

@@ -141,12 +141,10 @@ def label_table(model: Any) -> npt.NDArray[Any]:
 
 def asking(file: Path) -> tuple[Ask, tuple[str, ...]]:
     """Open a file with onnxruntime; return how to ask it, and the names of its outputs."""
-    import onnxruntime
+    from worstclass.export.onnx_graph import open_session
 
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
     try:
-        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+        session = open_session(file)
     except Exception as error:  # of the runtime's own kinds
         raise ExportError(f"onnxruntime cannot open the file that was made: {' '.join(str(error).split())}") from error
     outputs = tuple(output.name for output in session.get_outputs())

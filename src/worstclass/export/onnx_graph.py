@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from worstclass.exceptions import ExportError
@@ -195,6 +197,13 @@ class Graph:
     def _new_name(self) -> str:
         self._n_names += 1
         return f"worstclass/{self._n_names}"
+
+
+def open_session(source: Path | bytes) -> Any:
+    """Open a model with onnxruntime, without its remarks."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def _require_size(n_bytes: int) -> None:

@@ -46,9 +46,7 @@ class OnnxOps(Ops):
 
     def where(self, condition: OnnxValue, yes: OnnxValue | float, no: OnnxValue | float) -> OnnxValue:
         """Choose between values; one of the two may be a plain number."""
-        dtype = (
-            yes.dtype if isinstance(yes, OnnxValue) else no.dtype if isinstance(no, OnnxValue) else np.dtype(np.float64)
-        )
+        dtype = next(value.dtype for value in (yes, no) if isinstance(value, OnnxValue))
         chosen = [value if isinstance(value, OnnxValue) else self.graph.constant(value, dtype) for value in (yes, no)]
         return self.graph.op("Where", condition, *chosen, dtype=dtype)
 
@@ -144,7 +142,8 @@ class OnnxRows(ProgramRows):
         from worstclass.export.onnx_networks import network_graph
 
         learner, encoder = model.learner_, model.encoder_
-        alike = learner.module, repr(learner.module_options), learner.head, encoder.row_shape, len(model.classes_)
+        factory = learner.module if isinstance(learner.module, str) else id(learner.module)
+        alike = factory, repr(learner.module_options), learner.head, encoder.row_shape, len(model.classes_)
         if alike not in self.networks:
             self.networks[alike] = network_graph(member.runtime, member.state)
         weights = {name: value.numpy() for name, value in member.state.items()}

@@ -54,11 +54,6 @@ class Tree(NamedTuple):
     @classmethod
     def of_histogram(cls, nodes: Any) -> Tree:
         """Return a tree of histogram-based gradient boosting."""
-        if nodes["is_categorical"].any():
-            raise ExportError(
-                "HistGradientBoostingClassifier cannot be exported with splits by category. Encode categories in a "
-                "step before it, such as TableEncoder."
-            )
         names = ("is_leaf", "left", "right", "feature_idx", "num_threshold", "missing_go_to_left", "value")
         leaf, left, right, feature, threshold, missing, value = (np.asarray(nodes[name]) for name in names)
         return cls(leaf.astype(np.bool_), left, right, feature, threshold, missing.astype(np.bool_), value)
@@ -164,6 +159,11 @@ class HistogramPart(BoostedTreesPart):
     def raw(self) -> Value:
         """Return the sum for each class, or for the second of two."""
         boosted = self.estimator
+        if boosted.is_categorical_ is not None:
+            raise ExportError(
+                "HistGradientBoostingClassifier cannot be exported with columns of categories. Encode them in a step "
+                "before it, such as TableEncoder."
+            )
         predictors = [predictor for iteration in boosted._predictors for predictor in iteration]
         trees = [Tree.of_histogram(predictor.nodes) for predictor in predictors]
         K = boosted.n_trees_per_iteration_

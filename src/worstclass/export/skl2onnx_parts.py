@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import helper
-from onnxruntime import InferenceSession
 from skl2onnx import convert_sklearn
 from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
 from sklearn.compose import ColumnTransformer
 
 from worstclass.exceptions import ExportError
 from worstclass.export.backend import Value
-from worstclass.export.onnx_graph import OPSETS, OnnxValue
+from worstclass.export.onnx_graph import OPSETS, OnnxValue, open_session
 from worstclass.export.onnx_rows import OnnxRows
 from worstclass.export.parts import ModelPart
 
@@ -101,7 +100,7 @@ def convert(estimator: Any, rows: OnnxRows, options: Any) -> list[OnnxValue]:
             f"could differ. {ADVICE}"
         )
     try:
-        InferenceSession(part.SerializeToString(), providers=["CPUExecutionProvider"])
+        open_session(part.SerializeToString())
     except Exception as error:  # of the runtime's own kinds
         raise ExportError(f"{name} cannot be exported: onnxruntime does not run it. {ADVICE} {_said(error)}") from error
     weights = {tensor.name for tensor in part.graph.initializer}
