@@ -417,6 +417,7 @@ def table(rows):
     rng = np.random.default_rng(0)
     kind = rng.choice(["common", "rare"], size=700, p=[0.7, 0.3])
     frame = pd.DataFrame({name: rng.normal(kind == "rare", 1.2).round(4) for name in "pqr"})
+    frame["ward"] = rng.choice(["north", "south", ""], size=700)  # text, with missing values
     frame["number"] = range(700)
     frame["kind"] = kind
     return frame.iloc[rows]
