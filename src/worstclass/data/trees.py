@@ -22,9 +22,7 @@ ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
 #: bytes that one file, or all files of a tar archive, may have unpacked; the largest official file has 548 million
 MOST_BYTES = 4 << 30
 #: what is packed may grow to so many bytes, or to so many times its size: a small file cannot fill the memory
-SMALL_BYTES, MOST_GROWTH = 512 << 20, 200
-
-_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
+SMALL_BYTES, MOST_GROWTH = 256 << 20, 200
 
 
 class FileTree:
@@ -64,7 +62,9 @@ class FileTree:
             raise DatasetError(f"{self.path} has no file {name}.")
         try:
             return (self.path / name).read_bytes() if self.is_folder else self._members[name]()
-        except _DAMAGE as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # a damaged archive can fail in any way
             raise DatasetError(f"{self.where(name)} cannot be read: {error}.") from None
 
     def present(self, name: str) -> str | None:
@@ -86,7 +86,9 @@ class FileTree:
         is_zip = self.path.name.lower().endswith(".zip")
         try:
             files = _zip_files(self.path) if is_zip else _tar_files(self.path)
-        except _DAMAGE as error:
+        except (DatasetError, MemoryError):
+            raise
+        except Exception as error:
             kind = "zip" if is_zip else "tar"
             raise DatasetError(f"{self.path} cannot be read as a {kind} archive: {error}.") from None
         parts = {name: _parts(self.path, name) for name in files}
@@ -109,7 +111,7 @@ def unpacked(content: bytes, where: str) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
             plain = stream.read(allowed_size(len(content)) + 1)
-    except _DAMAGE as error:
+    except (zlib.error, EOFError, OSError) as error:
         raise DatasetError(f"{where} is damaged or cut short: {error}") from None
     require_allowed_size(len(plain), len(content), where)
     return plain
