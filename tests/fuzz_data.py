@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import lzma
 import pickle
 import tarfile
 import zipfile
@@ -161,7 +162,17 @@ def archives(folder: Path) -> Target:
         st.tuples(st.just(".tgz"), st.builds(edited, st.just(gzip.compress(plain, 1, mtime=0)), EDITS)),
     )
     bomb = gzip.compress(bytes(1 << 29))
-    return Target(spoiled, read, samples=[(".tar.gz", bomb), (".tar.gz", bomb[:-9])])
+    names = b"".join(tarfile.TarInfo("x.png").tobuf() for _ in range(400_000))
+    large = [(".tar.gz", bomb), (".tar.gz", bomb[:-9]), (".tar.gz", gzip.compress(names, 1))]
+    return Target(spoiled, read, samples=[*large, (".tar", lzma.compress(plain)), (".zip", zip_with_lzma())])
+
+
+def zip_with_lzma() -> bytes:
+    """Return an archive whose dictionary would take 4 GiB."""
+    content = bytearray(spoil.zipped({"a/1.png": bytes(99), "b/1.png": bytes(99)}, zipfile.ZIP_LZMA))
+    place = content.index(b"1.png") + 5 + 4 + 1
+    content[place : place + 4] = b"\xff" * 4
+    return bytes(content)
 
 
 @target

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from worstclass.data.splits import ALL, SPLIT_NAMES, Part
-from worstclass.data.trees import require_allowed_size
+from worstclass.data.trees import require_member
 from worstclass.exceptions import DatasetError
 
 ROWS, LABELS = "rows", "labels"
@@ -78,7 +78,7 @@ class Arrays:
         assert self._npz is not None, "a folder has no members"
         archive = self._npz.zip
         info = archive.getinfo(f"{name}.npy" if f"{name}.npy" in archive.namelist() else name)
-        require_allowed_size(info.file_size, info.compress_size, f"{self.path}: {name}")
+        require_member(info, self.path.stat().st_size, f"{self.path}: {name}")
         with archive.open(info) as stream:
             require_npy(stream, info.file_size)
 
