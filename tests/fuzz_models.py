@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import zipfile
@@ -40,6 +41,7 @@ ROWS = np.array([[0.0, 0.0], [1.0, 2.0], [-5.0, 9.0]])
 NUMBER = st.integers(0, 999)
 
 
+@functools.cache
 def fitted() -> dict[str, Any]:
     """Small models of every kind of file: torch members in wrappers, pipelines, parts, and scikit-learn alone."""
     rng = np.random.default_rng(0)

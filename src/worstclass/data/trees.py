@@ -24,7 +24,7 @@ MOST_BYTES = 4 << 30
 #: what is packed may grow to so many bytes, or to so many times its size: a small file cannot fill the memory
 SMALL_BYTES, MOST_GROWTH = 256 << 20, 200
 #: memory that a member of a tar archive takes besides its content
-_MEMBER_BYTES = 2048
+_MEMBER_BYTES = 4096
 
 
 class FileTree:
