@@ -145,14 +145,15 @@ def npy(array: np.ndarray) -> bytes:
     return written.getvalue()
 
 
-def _npy(descr: str, order: str, shape: str, body: bytes) -> bytes:
+def npy_file(descr: str, order: str, shape: str, body: bytes) -> bytes:
+    """Return a npy file with any header."""
     header = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n".encode("latin-1", "replace")
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + body
 
 
 #: npy files with types and shapes of all kinds
 NPY = st.builds(
-    _npy,
+    npy_file,
     st.sampled_from(["'<f8'", "'|u1'", "'|O'", "'<U99999999'", "'|V2147483647'", "[('a', '<f8')]", "'(9,)f8'", "1"]),
     st.sampled_from(["False", "True", "None", "3"]),
     st.one_of(st.lists(st.one_of(ODD, st.integers(-3, 9)), max_size=4).map(tuple).map(str), st.text(max_size=9)),

@@ -485,7 +485,7 @@ def test_links_in_a_tar_archive_are_not_followed(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x05\x06", b"\x1f\x8b\x08"])
 def test_what_is_no_archive_is_refused(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(DatasetError, match="cannot be read as a|is damaged or cut short"):
+    with pytest.raises(DatasetError, match=r"cannot be read as a|is damaged or cut short"):
         FileTree(tmp_path / name).names()
 
 
