@@ -256,7 +256,7 @@ def _move_in(folder: Path) -> None:
         for name in OWN:
             if (waiting / name).exists():
                 _remove(folder / name)
-                (waiting / name).rename(folder / name)
+                (waiting / name).replace(folder / name)
             elif name not in new:
                 _remove(folder / name)
         sync_folder(folder)
