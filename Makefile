@@ -26,7 +26,7 @@ demo: $(STAMP)  ## train on the paper's balanced artificial data, with progress;
 test: $(STAMP)  ## all fast tests, documented examples included
 	$(BIN)/python -m pytest -n 2
 
-slow: $(STAMP)  ## tests that train for minutes
+slow: $(STAMP)  ## tests that train for minutes, and fuzzing
 	$(BIN)/python -m pytest -m slow
 
 lint: $(STAMP)  ## style, import layers, dependencies

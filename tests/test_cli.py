@@ -199,7 +199,8 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
 
     monkeypatch.setattr(FitProgress, "on_round_end", interrupt)
     assert run([*FIT, "--theta", "0.8"]) == 1
-    assert "warning: interrupted: the model has the 2 finished rounds. To go on: worstclass resume model" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "warning: interrupted: the model has the 2 finished rounds. To go on: worstclass resume model" in told
     assert len(load_model(iris / "model").estimators_) == 2
     assert "boosting ended early, 4 rounds were planned" in (iris / "model" / "results" / "report.md").read_text()
 

@@ -365,8 +365,8 @@ def test_single_values_and_what_is_no_array_are_refused(tmp_path):
     np.savez(tmp_path / "a.npz", single=np.float64(3))
     with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
         archive.writestr("text.npy", b"hello")
-    for name in ("single", "text"):
-        with pytest.raises(DatasetError, match=f"{name} is no array of rows"):
+    for name, message in (("single", "is no array of rows"), ("text", "cannot be read as an array of numbers")):
+        with pytest.raises(DatasetError, match=f"{name} {message}"):
             Arrays(tmp_path / "a.npz").read(name)
 
 
@@ -485,7 +485,7 @@ def test_links_in_a_tar_archive_are_not_followed(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x05\x06", b"\x1f\x8b\x08"])
 def test_what_is_no_archive_is_refused(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(DatasetError, match="cannot be read as a"):
+    with pytest.raises(DatasetError, match=r"cannot be read as a|is damaged or cut short"):
         FileTree(tmp_path / name).names()
 
 

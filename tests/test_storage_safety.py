@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import resource
 import shutil
 import struct
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import skops.io
+from limits import bounded_memory
 from sealing import change, reseal
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -33,15 +33,8 @@ MLP = TorchLearner("mlp", module_options={"hidden": (4,)}, lr=0.02, standardize=
 
 
 def refused_in_bounded_memory(folder, message):
-    """Load a folder while this process may use 1 GiB more than it does; the error must match."""
-    limits = resource.getrlimit(resource.RLIMIT_AS)
-    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + 2**30
-    resource.setrlimit(resource.RLIMIT_AS, (size, limits[1]))
-    try:
-        with pytest.raises(ModelFormatError, match=message):
-            load_model(folder)
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, limits)
+    with bounded_memory(), pytest.raises(ModelFormatError, match=message):
+        load_model(folder)
 
 
 def booster(learner, blobs, **options):

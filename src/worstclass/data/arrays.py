@@ -9,8 +9,6 @@ the first one if both have so few. Unsigned bytes of shape (n, height, width) ar
 from __future__ import annotations
 
 import math
-import zipfile
-import zlib
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from worstclass.data.splits import ALL, SPLIT_NAMES, Part
-from worstclass.data.trees import require_allowed_size
+from worstclass.data.trees import require_member
 from worstclass.exceptions import DatasetError
 
 ROWS, LABELS = "rows", "labels"
@@ -27,8 +25,6 @@ _ROLES = {
     **dict.fromkeys(("y", "label", "labels", "target", "targets"), LABELS),
 }
 MOST_CHANNELS = 4
-
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 
 
 class Arrays:
@@ -52,7 +48,9 @@ class Arrays:
         try:
             self._npz = np.load(path, allow_pickle=False)
             self.names = list(self._npz.files)
-        except (*_DAMAGE, AttributeError) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # a damaged file can fail in any way
             raise DatasetError(f"{path} cannot be read as an npz file: {error}") from None
 
     def read(self, name: str) -> npt.NDArray[Any]:
@@ -65,7 +63,9 @@ class Arrays:
             else:
                 self._require_bounded(name)
                 array = self._npz[name]
-        except _DAMAGE as error:
+        except (DatasetError, MemoryError):
+            raise
+        except Exception as error:
             raise DatasetError(
                 f"{self.path}: {name} cannot be read as an array of numbers (arrays of objects are refused): {error}"
             ) from None
@@ -78,7 +78,7 @@ class Arrays:
         assert self._npz is not None, "a folder has no members"
         archive = self._npz.zip
         info = archive.getinfo(f"{name}.npy" if f"{name}.npy" in archive.namelist() else name)
-        require_allowed_size(info.file_size, info.compress_size, f"{self.path}: {name}")
+        require_member(info, self.path.stat().st_size, f"{self.path}: {name}")
         with archive.open(info) as stream:
             require_npy(stream, info.file_size)
 
@@ -160,10 +160,13 @@ def label_array(values: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
     labels = np.array(values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values)
     if labels.ndim != 1:
         raise DatasetError(f"{where} must be one label per row, shape (n,). Got shape {labels.shape}.")
-    if labels.dtype.kind == "S":
-        labels = np.char.decode(labels, "utf-8")
-    if labels.dtype.kind == "U":
-        return labels.astype(object)
+    try:
+        if labels.dtype.kind == "S":
+            labels = np.char.decode(labels, "utf-8")
+        if labels.dtype.kind == "U":
+            return labels.astype(object)
+    except (UnicodeDecodeError, SystemError) as error:  # SystemError: numbers that stand for no letter
+        raise DatasetError(f"{where} must hold text. It cannot be read: {error}.") from None
     if labels.dtype.kind not in "biuf":
         raise DatasetError(f"{where} must hold numbers or text. Got {labels.dtype}.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():

@@ -2,7 +2,8 @@
 
 Every name that a pickle asks for is looked up in a short list of what numpy writes for an array. What the pickle would
 call is only noted down, with its arguments, and arrays are made from these notes in the end. The unpickler is the one
-written in Python: the one written in C reserves as much memory as a hostile file asks for.
+written in Python: the one written in C reserves as much memory as a hostile file asks for. Keys of dictionaries are
+text or numbers: the hash of tuples within tuples may take for ever, or overflow the stack.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import io
 import pickle
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
@@ -73,6 +75,22 @@ class _Call:
         self.state = state
 
 
+def _with_plain_keys(load: Callable[[Any], None], keys: slice) -> Callable[[Any], None]:
+    """Return an instruction that looks at the keys on the stack before it makes a dictionary of them."""
+
+    def checked(unpickler: Any) -> None:
+        for key in unpickler.stack[keys]:
+            if not isinstance(key, str | bytes | int | _Call):
+                raise _RefusedError(f"a {type(key).__name__} as a key")
+        load(unpickler)
+
+    return checked
+
+
+def _no_sets(unpickler: Any) -> None:
+    raise _RefusedError("a set")
+
+
 class _PlainUnpickler(pickle._Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _NAMES:
@@ -83,6 +101,10 @@ class _PlainUnpickler(pickle._Unpickler):
         **pickle._Unpickler.dispatch,
         # a bytearray is read as bytes: Python would reserve as much memory for it as a hostile file asks for
         pickle.BYTEARRAY8[0]: pickle._Unpickler.load_binbytes8,  # type: ignore[attr-defined]
+        pickle.SETITEM[0]: _with_plain_keys(pickle._Unpickler.load_setitem, slice(-2, -1)),  # type: ignore[attr-defined]
+        pickle.SETITEMS[0]: _with_plain_keys(pickle._Unpickler.load_setitems, slice(None, None, 2)),  # type: ignore[attr-defined]
+        pickle.DICT[0]: _with_plain_keys(pickle._Unpickler.load_dict, slice(None, None, 2)),  # type: ignore[attr-defined]
+        **dict.fromkeys((pickle.EMPTY_SET[0], pickle.ADDITEMS[0], pickle.FROZENSET[0]), _no_sets),
     }
 
 

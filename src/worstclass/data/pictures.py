@@ -31,7 +31,8 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".jfif", ".bmp", ".gif", ".tif", ".tiff", "
 DEEP_GREY = {"I", "I;16", "I;16L", "I;16B", "I;16N"}
 GREY_MODES = {"1", "L", "LA", "La"} | DEEP_GREY
 
-_DAMAGE = (OSError, SyntaxError, ValueError, IndexError, EOFError, Image.DecompressionBombError, Warning)
+#: those that the suffixes stand for; Pillow knows others, of which EPS starts a program
+FORMATS = ("BMP", "DIB", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 
 Images = npt.NDArray[np.uint8]
 Size = int | tuple[int, int] | None
@@ -54,12 +55,12 @@ def decode_picture(
     with warnings.catch_warnings():
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
-            image = Image.open(io.BytesIO(content)) if isinstance(content, bytes) else content
+            image = Image.open(io.BytesIO(content), formats=FORMATS) if isinstance(content, bytes) else content
             grey = image.mode in GREY_MODES if channels is None else channels == 1
             flat = _eight_bits(ImageOps.exif_transpose(image), where).convert("L" if grey else "RGB")
-        except DatasetError:
+        except (DatasetError, MemoryError):
             raise
-        except _DAMAGE as error:
+        except Exception as error:  # a damaged picture can fail in any way
             text = "it is no picture that Pillow knows" if "identify image" in str(error) else str(error)
             raise DatasetError(f"{where} cannot be decoded: {text}.") from None
     if size is not None and flat.size != size[::-1]:

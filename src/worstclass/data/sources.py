@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -194,9 +193,14 @@ def read_table(path: Path, target: str, ignore: Sequence[str] = ()) -> Part:
     -------
     A part whose X is a data frame with every column but the target and those left out.
     """
+    with table_errors(path):
+        return _part(path, _read(path, target), target, ignore)
+
+
+def _part(path: Path, table: pd.DataFrame, target: str, ignore: Sequence[str]) -> Part:
+    """Divide a table into features and labels."""
     import pandas as pd
 
-    table = _read(path, target)
     if table.empty:
         raise DatasetError(f"{path} has no rows.")
     if target not in table.columns:
@@ -262,7 +266,9 @@ def table_errors(path: Path) -> Iterator[None]:
     except UnicodeDecodeError:
         hint = "Save it as UTF-8, for example with: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv"
         raise DatasetError(f"{path} cannot be read as a CSV file: it is not UTF-8 text. {hint}") from None
-    except (ValueError, NotImplementedError, OSError, csv.Error) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged file can fail in any way
         kind = "Parquet" if path.suffix.lower() in PARQUET_SUFFIXES else "CSV"
         raise DatasetError(f"{path} cannot be read as a {kind} file: {error}") from None
 
@@ -279,18 +285,17 @@ def refuse_other_separators(path: Path, columns: Sequence[str]) -> None:
 def _read(path: Path, target: str) -> pd.DataFrame:
     import pandas as pd
 
-    with table_errors(path):
-        if path.suffix.lower() in PARQUET_SUFFIXES:
-            return pd.read_parquet(path, engine="pyarrow").reset_index(drop=True)
-        columns = pd.read_csv(path, nrows=0).columns.tolist()
-        refuse_other_separators(path, columns)
-        # a class may well be called "None" or "NA"; in the target only an empty cell is missing
-        missing = {name: [""] if name == target else MISSING for name in columns}
-        table: pd.DataFrame = pd.read_csv(path, na_values=missing, keep_default_na=False)
-        if target in columns and pd.api.types.is_numeric_dtype(table[target]):
-            written = pd.read_csv(path, usecols=[target], dtype=str, na_values=[""], keep_default_na=False)[target]
-            if written.str.match(LEADING_ZEROS).any():
-                table[target] = written
+    if path.suffix.lower() in PARQUET_SUFFIXES:
+        return pd.read_parquet(path, engine="pyarrow").reset_index(drop=True)
+    columns = pd.read_csv(path, nrows=0).columns.tolist()
+    refuse_other_separators(path, columns)
+    # a class may well be called "None" or "NA"; in the target only an empty cell is missing
+    missing = {name: [""] if name == target else MISSING for name in columns}
+    table: pd.DataFrame = pd.read_csv(path, na_values=missing, keep_default_na=False)
+    if target in columns and pd.api.types.is_numeric_dtype(table[target]):
+        written = pd.read_csv(path, usecols=[target], dtype=str, na_values=[""], keep_default_na=False)[target]
+        if written.str.match(LEADING_ZEROS).any():
+            table[target] = written
     if not isinstance(table.index, pd.RangeIndex):
         raise DatasetError(f"{path}: the rows have more fields than the first line names. Name every column.")
     return table

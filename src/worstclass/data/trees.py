@@ -22,9 +22,9 @@ ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
 #: bytes that one file, or all files of a tar archive, may have unpacked; the largest official file has 548 million
 MOST_BYTES = 4 << 30
 #: what is packed may grow to so many bytes, or to so many times its size: a small file cannot fill the memory
-SMALL_BYTES, MOST_GROWTH = 512 << 20, 200
-
-_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
+SMALL_BYTES, MOST_GROWTH = 256 << 20, 200
+#: memory that a member of a tar archive takes besides its content
+_MEMBER_BYTES = 4096
 
 
 class FileTree:
@@ -64,7 +64,9 @@ class FileTree:
             raise DatasetError(f"{self.path} has no file {name}.")
         try:
             return (self.path / name).read_bytes() if self.is_folder else self._members[name]()
-        except _DAMAGE as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # a damaged archive can fail in any way
             raise DatasetError(f"{self.where(name)} cannot be read: {error}.") from None
 
     def present(self, name: str) -> str | None:
@@ -86,7 +88,9 @@ class FileTree:
         is_zip = self.path.name.lower().endswith(".zip")
         try:
             files = _zip_files(self.path) if is_zip else _tar_files(self.path)
-        except _DAMAGE as error:
+        except (DatasetError, MemoryError):
+            raise
+        except Exception as error:
             kind = "zip" if is_zip else "tar"
             raise DatasetError(f"{self.path} cannot be read as a {kind} archive: {error}.") from None
         parts = {name: _parts(self.path, name) for name in files}
@@ -109,7 +113,7 @@ def unpacked(content: bytes, where: str) -> bytes:
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
             plain = stream.read(allowed_size(len(content)) + 1)
-    except _DAMAGE as error:
+    except (zlib.error, EOFError, OSError) as error:
         raise DatasetError(f"{where} is damaged or cut short: {error}") from None
     require_allowed_size(len(plain), len(content), where)
     return plain
@@ -126,30 +130,42 @@ def require_allowed_size(unpacked: int, packed: int, where: str) -> None:
         raise DatasetError(f"{where} is refused: it has more than {allowed_size(packed):,} bytes unpacked.")
 
 
+def require_member(info: zipfile.ZipInfo, n_bytes: int, where: str) -> None:
+    """Refuse a member of a zip archive of some bytes that asks for far more memory than there are bytes."""
+    require_allowed_size(info.file_size, info.compress_size, where)
+    if info.compress_size > n_bytes:
+        raise DatasetError(f"{where} is refused: it has {info.compress_size:,} bytes, and the archive {n_bytes:,}.")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others reserve what a header asks for
+        raise DatasetError(f"{where} is refused: it is compressed by another method than deflate.")
+
+
 def _zip_files(path: Path) -> dict[str, Callable[[], bytes]]:
     archive = zipfile.ZipFile(path)
     files = [info for info in archive.infolist() if not info.is_dir()]
     for info in files:
-        _limit(info.file_size, info.compress_size, f"{path}: {info.filename}")
+        require_member(info, path.stat().st_size, f"{path}: {info.filename}")
+        _limit(info.file_size, f"{path}: {info.filename}")
     return {info.filename: partial(archive.read, info) for info in files}
 
 
 def _tar_files(path: Path) -> dict[str, Callable[[], bytes]]:
-    """Read all files at once: a compressed tar archive cannot be read at any other place than its start."""
+    """Unpack all at once: a compressed tar archive cannot be read at any other place than its start."""
+    content = unpacked(path.read_bytes(), str(path))
+    _limit(len(content), str(path))
+    plain = memoryview(content)
     files: dict[str, Callable[[], bytes]] = {}
-    total = 0
-    with tarfile.open(path) as archive:
-        for member in archive:
-            total += max(member.size, 0)
-            _limit(total, path.stat().st_size, str(path))
-            content = archive.extractfile(member) if member.isreg() else None
-            if content is not None:
-                files[member.name] = partial(bytes, content.read())
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+        for number, member in enumerate(archive):
+            require_allowed_size(number * _MEMBER_BYTES, path.stat().st_size, str(path))
+            end = member.offset_data + member.size
+            if member.isreg() and not member.issparse():
+                if not 0 <= member.offset_data <= end <= len(plain):
+                    raise DatasetError(f"{path}: {member.name} is cut short.")
+                files[member.name] = partial(bytes, plain[member.offset_data : end])
     return files
 
 
-def _limit(n_bytes: int, packed: int, where: str) -> None:
-    require_allowed_size(n_bytes, packed, where)
+def _limit(n_bytes: int, where: str) -> None:
     if n_bytes > MOST_BYTES:
         raise DatasetError(f"{where} is refused: it has more than {MOST_BYTES:,} bytes unpacked.")
 

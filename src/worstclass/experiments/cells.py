@@ -111,7 +111,7 @@ class CellResult(Outcome, frozen=True):
         if self.worst_error is None:
             return f"failed: {self.error}"
         epochs = "" if self.epochs is None else f", {self.epochs:,} epochs"
-        return f"finished, worst-class test error {self.worst_error:.1%}{epochs}, {self.seconds:.0f} s"
+        return f"finished, worst-class test error {self.worst_error:.1%}{epochs}, {self.seconds or 0:.0f} s"
 
     @classmethod
     def of(cls, cell: Cell, outcome: Outcome | Exception, **facts: Any) -> CellResult:

@@ -28,8 +28,36 @@ def _plain(report: Any) -> Any:
     return report.to_dict() if isinstance(report, ClassReport) else report
 
 
+class _Row(pydantic.BaseModel, strict=True, extra="forbid"):
+    """The values of a ``ClassRow``."""
+
+    name: str
+    total: pydantic.NonNegativeInt
+    correct: pydantic.NonNegativeInt
+    floor: float | None = None
+    meets_floor: bool | None = None
+    error: float | None
+
+
+class _Report(pydantic.BaseModel, strict=True):
+    """The values of a ``ClassReport``."""
+
+    worst_class: str
+    worst_error: float
+    class_mean_error: float
+    plain_error: float
+    absent: list[str]
+    classes: Annotated[list[_Row], pydantic.Field(min_length=1)]
+
+
+def _checked(report: dict[str, Any]) -> dict[str, Any]:
+    """Refuse values that are not those of a class report."""
+    _Report.model_validate(report)
+    return report
+
+
 #: a ``ClassReport``, kept as plain values
-Report = Annotated[dict[str, Any], pydantic.BeforeValidator(_plain)]
+Report = Annotated[dict[str, Any], pydantic.BeforeValidator(_plain), pydantic.AfterValidator(_checked)]
 
 
 class Provenance(pydantic.BaseModel):
@@ -193,7 +221,7 @@ class RunResult(Outcome, frozen=True):
         """Read ``run.json`` from a folder."""
         try:
             return cls.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
-        except (OSError, pydantic.ValidationError) as error:
+        except (OSError, ValueError) as error:
             raise ModelFormatError(f"{folder / 'run.json'} cannot be read: {error}") from None
 
 

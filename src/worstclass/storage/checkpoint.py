@@ -26,7 +26,7 @@ from worstclass._state import Checkpoint
 from worstclass.exceptions import CheckpointError, ModelFormatError, ParameterError
 from worstclass.storage import files
 from worstclass.storage.codec import Reader, Writer
-from worstclass.storage.folder import _read, _write
+from worstclass.storage.folder import read_part, write_part
 from worstclass.storage.seal import checksums, require_sealed, sealed, sync_files
 
 #: share of the time that may be spent on writing, and seconds before anything is written
@@ -118,7 +118,7 @@ class FolderCheckpoint(Checkpoint):
         try:
             stored = files.read_json(place / VALUE)
             require_sealed(stored, place / VALUE)
-            read_model = partial(_read, module=None, trusted=(), keep_in_memory=True)
+            read_model = partial(read_part, module=None, trusted=(), keep_in_memory=True)
             return Reader(place, read_model, listed=dict(stored["files"])).decode(stored["value"])
         except (ModelFormatError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             return None
@@ -163,7 +163,7 @@ def write_result(place: Path, result: Mapping[str, Any], clock: Clock) -> None:
     with clock.writing(), files_explained(place.parent):
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        writer = Writer(part, _write)
+        writer = Writer(part, write_part)
         try:
             value = writer.encode(result, place.name)
         except ParameterError:

@@ -101,7 +101,7 @@ def save_model(model: Any, path: str | Path) -> Path:
     is_new, staging = not folder.exists(), folder / STAGING
     shutil.rmtree(staging, ignore_errors=True)
     try:
-        _write(model, staging)
+        write_part(model, staging)
         sync_files(staging)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
@@ -136,7 +136,7 @@ def load_model(
     -------
     The fitted estimator. The ``estimator`` of a wrapper is its fitted ``estimator_``.
     """
-    return _read(Path(path), module=module, trusted=tuple(trusted), keep_in_memory=keep_in_memory)
+    return read_part(Path(path), module=module, trusted=tuple(trusted), keep_in_memory=keep_in_memory)
 
 
 def results_folder(path: str | Path) -> Path:
@@ -144,11 +144,11 @@ def results_folder(path: str | Path) -> Path:
     return Path(path) / RESULTS
 
 
-def _write(model: Any, folder: Path) -> None:
+def write_part(model: Any, folder: Path) -> None:
     """Write one model, and those inside it."""
     _require_fitted(model)
     folder.mkdir(parents=True)
-    writer = Writer(folder, _write)
+    writer = Writer(folder, write_part)
     card: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "worstclass": __version__}
     if files.is_estimator(type(model)):
         fitted, params = model.state(), model.get_params(deep=False)
@@ -168,11 +168,11 @@ def _write(model: Any, folder: Path) -> None:
         files.write_json(folder / HISTORY, history, indent=None)
 
 
-def _read(folder: Path, **options: Any) -> Any:
+def read_part(folder: Path, **options: Any) -> Any:
     """Read one model, and those inside it."""
     card = _read_card(folder)
     try:
-        reader = Reader(folder, partial(_read, **options), **options, listed=_listed(card, folder), seal=card.get(SEAL))
+        reader = Reader(folder, partial(read_part, **options), **options, listed=_listed(card, folder), seal=card.get(SEAL))
         kind = None if card.get("kind") == SKLEARN else files.class_named(card.get("kind"), files.is_estimator)
         params, state = reader.decode(card["params"]), reader.decode(card["state"])
         if unknown := [name for name in state if name not in ((SEEN,) if kind is None else kind.state_names)]:
@@ -256,7 +256,7 @@ def _move_in(folder: Path) -> None:
         for name in OWN:
             if (waiting / name).exists():
                 _remove(folder / name)
-                (waiting / name).rename(folder / name)
+                (waiting / name).replace(folder / name)
             elif name not in new:
                 _remove(folder / name)
         sync_folder(folder)

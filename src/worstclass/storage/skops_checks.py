@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from worstclass.data.arrays import require_npy
-from worstclass.data.trees import require_allowed_size
+from worstclass.data.trees import require_member
 
 #: loaders that make an object without calling its class, and those of containers, which call it with their items
 _CALLS_NOTHING = ("ObjectNode", "TreeNode", "TypeNode", "FunctionNode")
@@ -58,6 +58,8 @@ def require_bounded(content: bytes, trusted: Sequence[str], find_class: Callable
     """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         sizes = {info.filename: info.file_size for info in archive.infolist()}
+        for info in archive.infolist():
+            require_member(info, len(content), info.filename)
         if sum(sizes.values()) > len(content) or len(sizes) < len(archive.infolist()):
             raise ValueError("its parts have more bytes than the file; parts are stored, not compressed")
         read: dict[Any, int] = {}
@@ -108,7 +110,7 @@ def _require_array(archive: zipfile.ZipFile, name: str, size: int) -> None:
     elif name.endswith(".npz"):
         with zipfile.ZipFile(io.BytesIO(archive.read(name))) as inner:
             for info in inner.infolist():
-                require_allowed_size(info.file_size, info.compress_size, name)
+                require_member(info, size, name)
                 with inner.open(info) as stream:
                     require_npy(stream, info.file_size)
 

@@ -53,16 +53,18 @@ def _training_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[str
 
 def _validation_pictures(tree: FileTree, number: dict[str, int]) -> list[tuple[str, int]]:
     pictures = {name for name in tree.names() if name.startswith("val/images/")}
-    listed = []
+    listed: dict[str, int] = {}
     for position, line in enumerate(_lines(tree, "val/val_annotations.txt"), start=1):
         name, class_id, *_ = (*line.split("\t"), "")
-        if class_id not in number or f"val/images/{name}" not in pictures:
-            where = tree.where("val/val_annotations.txt")
+        picture, where = f"val/images/{name}", tree.where("val/val_annotations.txt")
+        if class_id not in number or picture not in pictures:
             raise DatasetError(
                 f"{where}: line {position} must have a picture in val/images and a class of wnids.txt. Got {line!r}."
             )
-        listed.append((f"val/images/{name}", number[class_id]))
-    return listed
+        if picture in listed:
+            raise DatasetError(f"{where}: line {position} names {name} again.")
+        listed[picture] = number[class_id]
+    return list(listed.items())
 
 
 def _lines(tree: FileTree, name: str) -> list[str]:
