@@ -172,7 +172,8 @@ def read_part(folder: Path, **options: Any) -> Any:
     """Read one model, and those inside it."""
     card = _read_card(folder)
     try:
-        reader = Reader(folder, partial(read_part, **options), **options, listed=_listed(card, folder), seal=card.get(SEAL))
+        listed, seal = _listed(card, folder), card.get(SEAL)
+        reader = Reader(folder, partial(read_part, **options), **options, listed=listed, seal=seal)
         kind = None if card.get("kind") == SKLEARN else files.class_named(card.get("kind"), files.is_estimator)
         params, state = reader.decode(card["params"]), reader.decode(card["state"])
         if unknown := [name for name in state if name not in ((SEEN,) if kind is None else kind.state_names)]:
