@@ -4,7 +4,7 @@
 
 Each fit runs with a checkpoint in a temporary folder. Writing is timed where it happens, so that the share does not
 depend on what else the machine does. Then the same fit is called again: it takes all results that were kept, and trains
-only what was not written.
+only what was not written. Fits that the file has already are kept, unless they are measured again.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=60.0, help="seconds between notes of where a training stands")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    found = {}
+    found = json.loads(arguments.out.read_text())["fits"] if arguments.out.exists() else {}
     for name in arguments.only.split(",") if arguments.only else FITS:
-        found[name] = measured(FITS[name], arguments.every)
+        made_by = {"every": arguments.every, "provenance": Provenance.collect().model_dump()}
+        found[name] = {**measured(FITS[name], arguments.every), **made_by}
         print(f"{name}: {found[name]['writing_share']:.2%} of {found[name]['seconds']:.1f} s", flush=True)
-    result = {"settings": {"every": arguments.every}, "fits": found, "provenance": Provenance.collect().model_dump()}
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+        arguments.out.write_text(json.dumps({"fits": found}, indent=1) + "\n")
     print(arguments.out)
 
 

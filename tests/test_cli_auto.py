@@ -207,7 +207,7 @@ def test_an_interrupted_fit_keeps_the_finished_members(place, command, monkeypat
     monkeypatch.setattr(FitProgress, "on_step_end", interrupt)
     code, shown = command(*TRAIN, "--out", "interrupted")
     assert code == 1
-    assert "interrupted: the 2 finished members are kept" in shown
+    assert "interrupted: the model has the 2 finished members" in shown
     assert len(load_model(place / "interrupted").portfolio_) == 2
 
 

@@ -220,7 +220,7 @@ def test_an_interrupt_while_members_are_combined_keeps_the_model(command, place,
     monkeypatch.setattr(worst_class, "cross_fitted_counts", interrupted_once)
     code, shown = command(*DEFAULT, "--target", "kind", *IGNORE, "--set", "cv=2")
     assert code == 1
-    assert "interrupted: the 5 finished members are kept" in shown
+    assert "interrupted: the model has the 5 finished members" in shown
     assert set(load_model(place / "model").predict(table()[["size", "age"]])) == {"benign", "malignant"}
     calls.clear()
     model = WorstClassClassifier(cv=2, random_state=0)

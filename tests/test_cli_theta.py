@@ -78,11 +78,11 @@ def test_rows_that_trained_or_chose_do_not_certify(iris, capsys):
 def test_an_interrupted_search_writes_the_best_so_far(iris, capsys, monkeypatch):
     train, rounds = SklearnTraining.train, []
 
-    def interrupted_in_round_3(self, sample_weight, stop, seed):
+    def interrupted_in_round_3(self, sample_weight, stop, seed, *kept):
         rounds.append(seed)
         if len(set(rounds)) == 3:
             raise KeyboardInterrupt
-        return train(self, sample_weight, stop, seed)
+        return train(self, sample_weight, stop, seed, *kept)
 
     monkeypatch.setattr(SklearnTraining, "train", interrupted_in_round_3)
     assert run([*IRIS, "--candidates", "0.9,0.5"]) == 1
@@ -95,7 +95,7 @@ def test_an_interrupted_search_writes_the_best_so_far(iris, capsys, monkeypatch)
 
 
 def test_an_interrupt_before_the_first_round_is_finished_writes_nothing(iris, capsys, monkeypatch):
-    def interrupted(self, sample_weight, stop, seed):
+    def interrupted(self, sample_weight, stop, seed, *kept):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SklearnTraining, "train", interrupted)

@@ -208,9 +208,9 @@ def test_offsets_need_one_training(name, kind, monkeypatch):
     fits, plain = [], kind.fit
 
     @wraps(plain)
-    def counted(self, *data):
+    def counted(self, *data, **options):
         fits.append(len(data))
-        return plain(self, *data)
+        return plain(self, *data, **options)
 
     monkeypatch.setattr(kind, "fit", counted)
     quietly(built(name, max_epochs=3), X, Y)

@@ -62,7 +62,7 @@ def checkpoint_of(
             yield kept
         except BaseException:
             kept.clock.flush()
-            if {part.name for part in kept.folder.iterdir()} <= {FIT, LOCK, SEED}:
+            if all(found.parent.name == SEED for found in kept.folder.rglob("value.json")):
                 shutil.rmtree(kept.folder, ignore_errors=True)
             raise
 
@@ -106,6 +106,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        (folder / LOCK).unlink(missing_ok=True)
         lock.release()
 
 

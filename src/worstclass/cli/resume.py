@@ -64,6 +64,8 @@ def tell_how_to_go_on(out: Path) -> None:
     """Name the command that goes on, if anything is kept."""
     if (out / CHECKPOINT).exists():
         warn(f"what is finished is kept. To go on: worstclass resume {out}")
+    else:
+        (out / COMMAND).unlink(missing_ok=True)
 
 
 def _command(folder: Path) -> tuple[list[str], Path]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +91,11 @@ def write_onnx(
 
 def require_extra() -> None:
     """Refuse to go on without the packages of the extra."""
-    try:
-        for name in EXTRA:
-            importlib.import_module(name)
-    except ImportError as error:
+    if missing := [name for name in EXTRA if find_spec(name) is None]:
         raise ExportError(
-            f"Exporting to ONNX needs {', '.join(EXTRA)}, and {error.name} is not installed: "
+            f"Exporting to ONNX needs {', '.join(EXTRA)}, and {missing[0]} is not installed: "
             "pip install 'worstclass[onnx]'."
-        ) from None
+        )
 
 
 def onnx_model(model: Any, inputs: InputFormat, metadata: Mapping[str, str]) -> Any:
