@@ -17,8 +17,17 @@ import pytest
 import skops.io
 from limits import bounded_memory
 from sealing import change, reseal
-from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomTreesEmbedding,
+    StackingClassifier,
+)
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -362,6 +371,25 @@ class TestSkops:
         with pytest.raises(ModelFormatError, match=r"it would call sklearn\.model_selection\._split\.KFold"):
             load_model(reseal(folder))
 
+    def test_the_types_of_keys_are_called_too(self, place):
+        folder, file = place
+        trap = dictionary({"5": json_node(1)})
+        trap["key_types"]["content"] = [node("sklearn.model_selection._split.KFold", "TypeNode")]
+        file.write_bytes(skops_file(trap))
+        with pytest.raises(ModelFormatError, match="it would call what stands for the type of a key"):
+            load_model(reseal(folder))
+
+    @pytest.mark.timeout(60)
+    def test_lists_within_lists_each_twice_in_the_next(self, place):
+        folder, file = place
+        inside = items()
+        for number in range(1, 60):
+            stub = {**items(), "__id__": number}
+            inside = node("builtins.tuple", "TupleNode", content=[{**inside, "__id__": number}, stub])
+        file.write_bytes(skops_file(inside))
+        with pytest.raises(ModelFormatError, match="it has different parts of the same id"):
+            load_model(reseal(folder))
+
     @pytest.mark.parametrize(
         "name", ["sklearn.conftest.X", "sklearn._build_utils.version.X", "sklearn.tests.test_base.MyEstimator"]
     )
@@ -426,6 +454,26 @@ class TestSkops:
         model.n_features_in_ = 1
         with pytest.raises(ModelFormatError, match="to what is not there"):
             load_model(save_model(model, tmp_path))
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            AdaBoostClassifier(n_estimators=2),
+            BaggingClassifier(DecisionTreeClassifier(), 2, max_features=0.5),
+            GradientBoostingClassifier(n_estimators=2, init=RandomForestClassifier(2)),
+            HistGradientBoostingClassifier(max_iter=2, categorical_features=[1], min_samples_leaf=5),
+            StackingClassifier([("tree", DecisionTreeClassifier()), ("logistic", LogisticRegression())]),
+            OneVsRestClassifier(DecisionTreeClassifier()),
+            make_pipeline(RandomTreesEmbedding(2), LogisticRegression()),
+            DecisionTreeClassifier(max_leaf_nodes=4, ccp_alpha=0.01),
+        ],
+        ids=lambda model: type(model).__name__,
+    )
+    def test_sound_trees_are_read_wherever_they_are(self, model, blobs, tmp_path):
+        X = np.column_stack([blobs[0][:, 0], np.round(np.abs(blobs[0][:, 1]))])
+        model.fit(X, blobs[1])
+        again = load_model(save_model(model, tmp_path))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
     def test_the_same_estimator_gives_the_same_bytes_in_another_process(self, blobs, tmp_path):
         np.savez(tmp_path / "rows.npz", X=blobs[0], y=blobs[1])

@@ -62,8 +62,9 @@ def require_bounded(content: bytes, trusted: Sequence[str], find_class: Callable
             require_member(info, len(content), info.filename)
         if sum(sizes.values()) > len(content) or len(sizes) < len(archive.infolist()):
             raise ValueError("its parts have more bytes than the file; parts are stored, not compressed")
-        read: dict[Any, int] = {}
-        for number, node in enumerate(_nodes(json.loads(archive.read("schema.json")))):
+        schema, read = json.loads(archive.read("schema.json")), dict[Any, int]()
+        _require_same_twins(schema, {})
+        for number, node in enumerate(_nodes(schema)):
             if f"{node.get('__module__')}.{node.get('__class__')}" in trusted:
                 continue
             _require_plain(node, find_class)
@@ -87,8 +88,24 @@ def _nodes(schema: Any) -> Iterator[Mapping[str, Any]]:
             waiting += value
 
 
+def _require_same_twins(value: Any, known: dict[Any, int]) -> int:
+    """Refuse nodes of one id that differ in more than ids and files; return the hash of a value without these.
+
+    skops takes the first node of an id for all: others could look harmless here, or stand for a large one very often.
+    """
+    if isinstance(value, list):
+        return hash(("list", *[_require_same_twins(item, known) for item in value]))
+    if not isinstance(value, dict):
+        return hash((type(value), value))
+    parts = [(key, _require_same_twins(item, known)) for key, item in value.items()]
+    found = hash(tuple(part for part in parts if part[0] not in ("__id__", "file")))
+    if (name := value.get("__id__")) and known.setdefault(name, found) != found:
+        raise ValueError(f"it has different parts of the same id, {name!r:.100}")
+    return found
+
+
 def _require_plain(node: Mapping[str, Any], find_class: Callable[..., type | None]) -> None:
-    """Refuse a node that calls a class of a trusted package, or reserves memory."""
+    """Refuse a node that calls a class of a trusted package, or what reserves memory."""
     loader, name = node.get("__loader__"), f"{node.get('__module__')}.{node.get('__class__')}"
     if name.startswith(PACKAGES) and loader not in _CALLS_NOTHING:
         found = find_class(name, *PACKAGES)
@@ -97,6 +114,9 @@ def _require_plain(node: Mapping[str, Any], find_class: Callable[..., type | Non
             raise ValueError(f"it would call {name} ({loader})")
     if loader == "NdArrayNode" and name == "numpy.void":
         raise ValueError("it holds bytes without a type")
+    for key in node.get("key_types", {}).get("content", ()):
+        if key["__module__"] not in ("builtins", "numpy"):
+            raise ValueError("it would call what stands for the type of a key")
     pool = node.get("pool_size")
     if isinstance(pool, dict) and not 0 < json.loads(pool["content"]) <= MOST_POOL:
         raise ValueError("it asks for a random generator of an unusual size")
