@@ -272,16 +272,16 @@ def test_offsets_then_abstain_then_certify(place, command):
     last.to_csv(place / "last.csv", index=False)
     assert command("offsets", "tuned", "last.csv", "--target", "kind", "--out", "twice")[0] == 0
     assert isinstance(load_model(place / "twice").estimator_, WorstClassClassifier)
+    risk = ["--risk", "0.4", "--out", "careful"]
     for model in ("model", "tuned"):
-        risk = ["--risk", "0.4", "--out", "careful"]
         code, shown = command("abstain", model, "other.csv", "--target", "kind", *risk)
         assert code == 0, shown
-        proof = patients(600, 12)
-        proof.to_csv(place / "proof.csv", index=False)
-        assert command("certify", "careful", "proof.csv", "--target", "kind")[0] in (0, 1)
-        assert command("evaluate", "careful", "proof.csv", "--target", "kind")[0] == 0
-        assert command("predict", "careful", "proof.csv", "--out", "careful.csv")[0] == 0
-        assert command("offsets", "careful", "last.csv", "--target", "kind", "--out", "third")[0] == 0
+    proof = patients(600, 12)
+    proof.to_csv(place / "proof.csv", index=False)
+    assert command("certify", "careful", "proof.csv", "--target", "kind")[0] in (0, 1)
+    assert command("evaluate", "careful", "proof.csv", "--target", "kind")[0] == 0
+    assert command("predict", "careful", "proof.csv", "--out", "careful.csv")[0] == 0
+    assert command("offsets", "careful", "last.csv", "--target", "kind", "--out", "third")[0] == 0
     assert command("abstain", "model", "train.csv", "--target", "kind", *risk)[0] == 2
 
 

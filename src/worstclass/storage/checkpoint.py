@@ -125,27 +125,26 @@ class FolderCheckpoint(Checkpoint):
 
     def keep(self, name: str, make: Callable[[], Mapping[str, Any]]) -> None:
         """Keep the result of a finished step: now, or with later ones if there is no time to write it."""
-        waiting = self.clock.waiting
+        waiting, stop = self.clock.waiting, self.clock.stop
         waiting[self.folder / name] = make()
-        if self.clock.stop or self.clock.allows(len(waiting)):
+        if stop or self.clock.allows(len(waiting)):
             self.clock.flush()
         elif not self.clock.can_wait:
             waiting.clear()
-        self._stop_if_wanted()
+        if stop:
+            raise KeyboardInterrupt
 
     def note(self, name: str, make: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
         """Keep where a long step stands, if the last note is a minute old; ``now`` at once."""
-        if now or self.clock.stop or self.clock.due:
+        stop = self.clock.stop
+        if now or stop or self.clock.due:
             write_result(self.folder / name, make(), self.clock)
-        self._stop_if_wanted()
+        if stop:
+            raise KeyboardInterrupt
 
     def child(self, name: str) -> FolderCheckpoint:
         """Return a checkpoint for what goes on inside a step."""
         return FolderCheckpoint(_parts(self.folder / name), self.clock, whole=False)
-
-    def _stop_if_wanted(self) -> None:
-        if self.clock.stop:
-            raise KeyboardInterrupt
 
 
 def _in_worker(folder: Path, clock: Callable[[], Clock], whole: bool) -> FolderCheckpoint:

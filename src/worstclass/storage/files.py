@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 from safetensors import SafetensorError
 from sklearn.base import BaseEstimator
-from skops import io as skops_io
 
 from worstclass._state import Stateful
 from worstclass.exceptions import ModelFormatError, ParameterError
@@ -52,8 +51,14 @@ def write_json(file: Path, values: Any, *, indent: int | None = 1) -> None:
     file.write_text(json.dumps(values, indent=indent, allow_nan=False) + "\n", encoding="utf-8")
 
 
+def _skops_io() -> Any:
+    """Import skops when it is needed: it loads all of scikit-learn, which takes seconds."""
+    return importlib.import_module("skops.io")
+
+
 def write_sklearn(estimator: Any, file: Path) -> None:
     """Write an estimator with skops."""
+    skops_io = _skops_io()
     file.parent.mkdir(exist_ok=True)
     try:
         content = skops_io.dumps(estimator)
@@ -68,7 +73,7 @@ def write_sklearn(estimator: Any, file: Path) -> None:
 
 def read_sklearn(file: Path, trusted: Sequence[str], digest: str | None = None) -> Any:
     """Read an estimator; refuse a file with types that are neither scikit-learn's nor trusted."""
-    content = _content(file, digest)
+    content, skops_io = _content(file, digest), _skops_io()
     try:
         require_bounded(content, trusted, find_class)
         unknown = skops_io.get_untrusted_types(data=content)
