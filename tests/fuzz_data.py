@@ -161,7 +161,7 @@ def archives(folder: Path) -> Target:
         st.tuples(st.just(".tar.gz"), EDITS.map(lambda edits: gzip.compress(edited(plain, edits), 1))),
         st.tuples(st.just(".tgz"), st.builds(edited, st.just(gzip.compress(plain, 1, mtime=0)), EDITS)),
     )
-    bomb = gzip.compress(bytes(1 << 29))
+    bomb = gzip.compress(bytes(270 << 20), 1)
     names = b"".join(tarfile.TarInfo("x.png").tobuf() for _ in range(70_000))
     large = [(".tar.gz", bomb), (".tar.gz", bomb[:-9]), (".tar.gz", gzip.compress(names, 1))]
     return Target(spoiled, read, samples=[*large, (".tar", lzma.compress(plain)), (".zip", zip_with_lzma())])
@@ -215,7 +215,7 @@ def idx(folder: Path) -> Target:
         content = edited(good[name], edits)
         return name, gzip.compress(content, 1) if how else content
 
-    bomb = names[1], gzip.compress(bytes([0, 0, 8, 1]) + bytes(1 << 29))
+    bomb = names[1], gzip.compress(bytes([0, 0, 8, 1]) + bytes(270 << 20), 1)
     return Target(st.builds(spoiled, st.sampled_from(names), EDITS, st.integers(0, 2)), read, samples=[bomb])
 
 

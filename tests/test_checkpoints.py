@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import multiprocessing
 import pickle
 import shutil
 import signal
@@ -12,6 +12,7 @@ import textwrap
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from worstclass import (
     WorstClassClassifier,
     WorstClassOffsets,
     load_model,
+    save_model,
     select_theta,
 )
 from worstclass._state import KEEPS_NOTHING
@@ -297,19 +299,37 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
     monkeypatch.setattr(storing.time, "perf_counter", lambda: now[0])
     clock = Clock(share=0.1, first=10, every=60)
     clock._started = clock._wrote = 0.0
-    assert not clock.allows(1)
+    assert not clock.allows()
     now[0] = 10.0
-    assert clock.allows(1)  # nothing is known of the cost yet
+    assert clock.allows(1)
+    assert not clock.allows(1.1)  # of 10 seconds
     with clock.writing():
         now[0] = 12.0
-    assert not clock.allows(1)  # 2 + 2 of 12 seconds
+    assert not clock.allows(2)  # 2 + 2 of 12 seconds
     now[0] = 39.9
-    assert not clock.allows(1)
+    assert not clock.allows(2)
     now[0] = 40.0
-    assert clock.allows(1)
+    assert clock.allows(2)
     assert not clock.due  # the last write is 28 seconds old
     now[0] = 72.0
     assert clock.due
+
+
+def test_a_large_result_waits_until_there_is_time_to_write_it(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(storing.time, "perf_counter", lambda: now[0])
+    kept = FolderCheckpoint(tmp_path, Clock(share=0.02, first=10))
+    kept.clock._started = kept.clock._wrote = 0.0
+    now[0] = 30.0
+    kept.keep("large", lambda: {"x": np.zeros(2_500_000)})  # 20 MB: 0.81 s
+    assert list(kept.clock.waiting) == [tmp_path / "large"]
+    now[0] = 40.0
+    kept.keep("small", lambda: {"x": 1})
+    assert not (tmp_path / "large").exists()
+    now[0] = 42.0
+    kept.keep("next", lambda: {"x": 1})
+    assert not kept.clock.waiting
+    assert {file.name for file in tmp_path.iterdir()} == {"large", "small", "next"}
 
 
 def test_results_wait_until_there_is_time_and_are_written_when_a_fit_ends_early(tmp_path):
@@ -388,24 +408,19 @@ def test_a_stop_ends_the_fit_after_the_step_and_keeps_it(name, n_looks, tmp_path
 
 # real processes
 
-SCRIPT = """
-import sys, warnings
-from pathlib import Path
-import numpy as np, torch
-torch.set_num_threads(1)
-from sklearn.datasets import load_wine
-from worstclass import TorchLearner, WorstClassBooster, save_model
-from worstclass.storage.checkpoint import Clock, FolderCheckpoint
-warnings.simplefilter("ignore")
-X, y = load_wine(return_X_y=True)
-learner = TorchLearner("mlp", module_options={"hidden": (64, 64)}, lr=0.003, batch_size=32, standardize=True)
-booster = WorstClassBooster(learner, theta=0.9, gamma=0.3, n_rounds=25, extend=False, random_state=1)
-kept = FolderCheckpoint(sys.argv[1], Clock(share=1, first=0, every=0.02))
-print("started", flush=True)
-booster.fit(X, y, checkpoint=kept)
-save_model(booster, sys.argv[2])
-print("done", flush=True)
-"""
+#: processes start from one that has loaded all modules
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["worstclass.learners.torch_learner", "worstclass.boosting.booster", __name__])
+
+
+def fit_and_save(kept: Path, model: Path, started: Any) -> None:
+    torch.set_num_threads(1)
+    X, y = load_wine(return_X_y=True)
+    learner = TorchLearner("mlp", module_options={"hidden": (64, 64)}, lr=0.003, batch_size=32, standardize=True)
+    booster = WorstClassBooster(learner, theta=0.9, gamma=0.3, n_rounds=25, extend=False, random_state=1)
+    started.set()
+    clock = Clock(share=1, first=0, every=0.02)
+    save_model(fitted(booster, X, y, checkpoint=FolderCheckpoint(kept, clock)), model)
 
 
 def same_files(one: Path, other: Path) -> bool:
@@ -417,27 +432,34 @@ def same_files(one: Path, other: Path) -> bool:
     return state_of(loaded) == state_of(again)
 
 
+def start(kept: Path, model: Path) -> Any:
+    started = PROCESSES.Event()
+    process = PROCESSES.Process(target=fit_and_save, args=(kept, model, started))
+    process.start()
+    assert started.wait(120)
+    return process
+
+
 def kill_until_done(folder: Path, wanted_kills: int, seed: int) -> int:
-    """Kill the script at random moments; return how often. It ends when it was not killed."""
+    """Kill the fit at random moments; return how often. It ends when it was not killed."""
     rng = np.random.default_rng(seed)
     kills = 0
     while True:
-        command = [sys.executable, "-c", SCRIPT, str(folder / "kept"), str(folder / "model")]
-        one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=one_thread)
-        assert process.stdout.readline() == "started\n"
+        process = start(folder / "kept", folder / "model")
         if kills < wanted_kills:
             time.sleep(float(rng.uniform(0, 1.5 / np.sqrt(wanted_kills))))
             process.kill()
-        out, _ = process.communicate(timeout=300)
-        if "done" in out:
+        process.join(300)
+        if process.exitcode == 0:
             return kills
+        assert process.exitcode == -signal.SIGKILL
         kills += 1
 
 
 def uninterrupted(folder: Path) -> Path:
-    command = [sys.executable, "-c", SCRIPT, str(folder / "kept-whole"), str(folder / "whole")]
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    process = start(folder / "kept-whole", folder / "whole")
+    process.join(300)
+    assert process.exitcode == 0
     return folder / "whole"
 
 

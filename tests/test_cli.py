@@ -284,13 +284,10 @@ def test_the_installed_command_answers():
 
 
 def test_the_same_command_twice_writes_the_same_model(iris):
-    for out in ("one", "two"):
-        done = subprocess.run(
-            [sys.executable, "-m", "worstclass", *SMALL, "--theta", "0.3", "--out", out],
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode in (0, 1), done.stderr
+    words = [*SMALL, "--theta", "0.3", "--out"]
+    assert run([*words, "one"]) in (0, 1)
+    done = subprocess.run([sys.executable, "-m", "worstclass", *words, "two"], capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
     for file in ("model.json", "members/0001.safetensors", "members/0003.safetensors"):
         assert (iris / "one" / file).read_bytes() == (iris / "two" / file).read_bytes()
 
@@ -396,6 +393,7 @@ OPTIONS = {
     "logistic": ["--set", "C=0.5"],
     "balanced-forest": ["--set", "n_estimators=10"],
     "rusboost": ["--set", "n_estimators=10"],
+    "easy-ensemble": ["--set", "n_estimators=2"],
     "focal": ["--set", "gamma=2"],
     "deep-ensemble": ["--set", "n_estimators=2"],
     "ours-trees": ["--rounds", "2", "--set", "max_iter=10"],
@@ -423,6 +421,5 @@ def test_any_method_is_fitted_saved_evaluated_certified_and_asked(iris, capsys, 
     assert "certify needs rows that the model has not seen. Of the 75 rows, " in capsys.readouterr().err
     frame = frame.drop(columns="species")
     answers = load_model("model").predict(frame).tolist()
-    for rows in ("20", "150"):
-        assert run(["predict", "model", "iris.csv", "--chunk-rows", rows, "--out", "answers.csv"]) == 0
-        assert pd.read_csv("answers.csv")["answer"].tolist() == answers
+    assert run(["predict", "model", "iris.csv", "--chunk-rows", "40", "--out", "answers.csv"]) == 0
+    assert pd.read_csv("answers.csv")["answer"].tolist() == answers

@@ -222,6 +222,7 @@ def test_named_data_gives_its_test_part_with_the_labels_of_the_model(tmp_path, c
         assert limits == {malignant: 0.4, benign: 0.5}
 
 
+@pytest.mark.slow
 def test_the_example_goes_the_whole_way():
     example = Path(__file__).parents[1] / "examples" / "abstain.py"
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)

@@ -215,6 +215,7 @@ def test_the_calibration_part_comes_before_the_test_part(tmp_path, capsys):
     assert json.loads(shown.out)["n_rows"] == 600
 
 
+@pytest.mark.slow
 def test_the_example_goes_the_whole_way():
     example = Path(__file__).parents[1] / "examples" / "certify.py"
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)

@@ -329,7 +329,16 @@ def root(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "name", ["table3", "table4", "theta-balanced", "theta-imbalanced", "gamma", "fig-radar", "fig-theta"]
+    "name",
+    [
+        "table3",
+        pytest.param("table4", marks=pytest.mark.slow),
+        "theta-balanced",
+        "theta-imbalanced",
+        "gamma",
+        "fig-radar",
+        "fig-theta",
+    ],
 )
 def test_targets_of_images_in_the_official_formats(name, root, shared, capsys):
     assert run(["reproduce", name, "--scale", "smoke", "--root", str(root), "--out", str(shared), "--quiet"]) == 0
@@ -356,7 +365,15 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["table1", "table2", "fig-overview", "fig-imbalanced", "fig-boundaries", "fig-weights"]
+    "name",
+    [
+        "table1",
+        "table2",
+        "fig-overview",
+        "fig-imbalanced",
+        pytest.param("fig-boundaries", marks=pytest.mark.slow),
+        "fig-weights",
+    ],
 )
 def test_targets_of_the_artificial_data(name, here, capsys):
     assert run(["reproduce", name, "--scale", "smoke", "--seeds", "1", "--quiet"]) == 0

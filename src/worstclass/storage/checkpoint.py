@@ -22,17 +22,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from worstclass._state import Checkpoint
 from worstclass.exceptions import CheckpointError, ModelFormatError, ParameterError
 from worstclass.storage import files
 from worstclass.storage.codec import Reader, Writer
 from worstclass.storage.folder import read_part, write_part
 from worstclass.storage.seal import checksums, require_sealed, sealed, sync_files
+from worstclass.storage.skops_checks import bytes_of, parts_of
 
 #: share of the time that may be spent on writing, and seconds before anything is written
 SHARE, FIRST = 0.02, 10.0
 #: seconds between two notes of where a long step stands
 EVERY = 60.0
+#: what a write is expected to take: seconds for each, and bytes a second, as large forests are written
+PAUSE, SPEED = 0.01, 25e6
 
 VALUE, PARTS, WRITING = "value.json", ".parts", ".writing"
 
@@ -60,17 +65,26 @@ class Clock:
     _started: float = field(default_factory=time.perf_counter, init=False)
     _wrote: float = field(default_factory=time.perf_counter, init=False)
     spent: float = field(default=0.0, init=False)
-    _each: float = field(default=0.0, init=False)
+    _expected: float = field(default=0.0, init=False)
 
-    def allows(self, n_results: int) -> bool:
-        """Tell whether there is time to write so many results."""
+    def allows(self, seconds: float = 0.0) -> bool:
+        """Tell whether there is time for a write that takes so long."""
         elapsed = time.perf_counter() - self._started
-        return elapsed >= self.first and self.spent + n_results * self._each <= self.share * elapsed
+        return elapsed >= self.first and self.spent + seconds <= self.share * elapsed
+
+    def wait(self, place: Path, result: Mapping[str, Any]) -> None:
+        """Put a result among those that wait, and write all of them if there is time."""
+        self.waiting[place] = result
+        self._expected += PAUSE + bytes_of(result) / SPEED
+        if self.allows(self._expected):
+            self.flush()
+        elif not self.can_wait:
+            self.waiting, self._expected = {}, 0.0
 
     @property
     def due(self) -> bool:
         """Whether it is time to note where a step stands."""
-        return time.perf_counter() - self._wrote >= self.every and self.allows(1)
+        return time.perf_counter() - self._wrote >= self.every and self.allows()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -78,8 +92,7 @@ class Clock:
         began = time.perf_counter()
         yield
         self._wrote = time.perf_counter()
-        self._each = self._wrote - began
-        self.spent += self._each
+        self.spent += self._wrote - began
 
     def flush(self) -> None:
         """Write all results that wait."""
@@ -88,6 +101,7 @@ class Clock:
             write_result(place, self.waiting[place], self)
             del self.waiting[place]
             shutil.rmtree(_parts(place), ignore_errors=True)
+        self._expected = 0.0
 
 
 class FolderCheckpoint(Checkpoint):
@@ -125,13 +139,10 @@ class FolderCheckpoint(Checkpoint):
 
     def keep(self, name: str, make: Callable[[], Mapping[str, Any]]) -> None:
         """Keep the result of a finished step: now, or with later ones if there is no time to write it."""
-        waiting, stop = self.clock.waiting, self.clock.stop
-        waiting[self.folder / name] = make()
-        if stop or self.clock.allows(len(waiting)):
-            self.clock.flush()
-        elif not self.clock.can_wait:
-            waiting.clear()
+        stop = self.clock.stop
+        self.clock.wait(self.folder / name, make())
         if stop:
+            self.clock.flush()
             raise KeyboardInterrupt
 
     def note(self, name: str, make: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
@@ -159,6 +170,8 @@ def _parts(place: Path) -> Path:
 def write_result(place: Path, result: Mapping[str, Any], clock: Clock) -> None:
     """Write a result as a whole or not at all; what cannot be stored without a pickle is computed again."""
     part = place.with_name(f"{place.name}{WRITING}")
+    if any(isinstance(each, BaseEstimator) for each in parts_of(result)):
+        import skops.io  # noqa: F401  (seconds, which saving the model would take as well)
     with clock.writing(), files_explained(place.parent):
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)

@@ -51,14 +51,10 @@ def write_json(file: Path, values: Any, *, indent: int | None = 1) -> None:
     file.write_text(json.dumps(values, indent=indent, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _skops_io() -> Any:
-    """Import skops when it is needed: it loads all of scikit-learn, which takes seconds."""
-    return importlib.import_module("skops.io")
-
-
 def write_sklearn(estimator: Any, file: Path) -> None:
     """Write an estimator with skops."""
-    skops_io = _skops_io()
+    from skops import io as skops_io  # it loads all of scikit-learn, which takes seconds
+
     file.parent.mkdir(exist_ok=True)
     try:
         content = skops_io.dumps(estimator)
@@ -73,7 +69,9 @@ def write_sklearn(estimator: Any, file: Path) -> None:
 
 def read_sklearn(file: Path, trusted: Sequence[str], digest: str | None = None) -> Any:
     """Read an estimator; refuse a file with types that are neither scikit-learn's nor trusted."""
-    content, skops_io = _content(file, digest), _skops_io()
+    from skops import io as skops_io  # it loads all of scikit-learn, which takes seconds
+
+    content = _content(file, digest)
     try:
         require_bounded(content, trusted, find_class)
         unknown = skops_io.get_untrusted_types(data=content)

@@ -137,7 +137,7 @@ def _require_array(archive: zipfile.ZipFile, name: str, size: int) -> None:
 
 def require_sound_trees(model: Any) -> None:
     """Refuse decision trees whose nodes lead in circles or out of their arrays: scikit-learn follows them unchecked."""
-    for owner in _parts(model):
+    for owner in parts_of(model):
         values = vars(owner) if hasattr(owner, "__dict__") else {}
         unchecked = _UNCHECKED & {kind.__name__ for kind in type(owner).__mro__}
         for each in (owner, *(_items(values.get("estimators_")) if unchecked else ())):
@@ -168,7 +168,14 @@ def _require_sound_predictor(predictor: Any, values: Mapping[str, Any]) -> None:
         raise ValueError("it has a decision tree with categories that are not there")
 
 
-def _parts(model: Any) -> Iterator[Any]:
+def bytes_of(model: Any) -> int:
+    """Return how many bytes the arrays and tensors of a model have, about as many as its files."""
+    trees = (getattr(part, "tree_", None) for part in parts_of(model))
+    arrays = (tree.__getstate__() for tree in trees if hasattr(tree, "__getstate__"))
+    return sum(int(getattr(part, "nbytes", 0)) for whole in (model, *arrays) for part in parts_of(whole))
+
+
+def parts_of(model: Any) -> Iterator[Any]:
     """Yield an object and everything inside it, once each."""
     waiting, seen = [model], {}
     while waiting:
