@@ -324,12 +324,34 @@ def test_a_large_result_waits_until_there_is_time_to_write_it(tmp_path, monkeypa
     kept.keep("large", lambda: {"x": np.zeros(2_500_000)})  # 20 MB: 0.81 s
     assert list(kept.clock.waiting) == [tmp_path / "large"]
     now[0] = 40.0
-    kept.keep("small", lambda: {"x": 1})
+    kept.keep("small", lambda: {"x": 1})  # the oldest go first
     assert not (tmp_path / "large").exists()
-    now[0] = 42.0
+    now[0] = 41.0
     kept.keep("next", lambda: {"x": 1})
-    assert not kept.clock.waiting
+    assert not kept.clock.waiting  # the clock of the test stands still while they are written
     assert {file.name for file in tmp_path.iterdir()} == {"large", "small", "next"}
+
+
+def test_results_are_written_as_far_as_there_is_time_and_by_the_speed_of_the_last(tmp_path, monkeypatch):
+    now = [90.0]
+    monkeypatch.setattr(storing.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(storing, "write_result", lambda place, result, clock: slowly(place, clock))
+
+    def slowly(place, clock):
+        place.mkdir()
+        with clock.writing():
+            now[0] += 0.5
+
+    kept = FolderCheckpoint(tmp_path, Clock(share=0.02, first=10))
+    kept.clock._started = 0.0  # 90 seconds ago: there are 1.8 seconds
+    for name in "abcdef":
+        kept.clock.waiting[tmp_path / name] = {"x": np.zeros(250_000)}  # 2 MB: 0.09 s at first, then 0.51 s
+    kept.keep("g", lambda: {"x": 1})
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a", "b", "c"]  # 2% of 91.5 s: 1.83
+    now[0] = 101.0
+    kept.keep("h", lambda: {"x": 1})
+    assert (tmp_path / "d").exists()
+    assert not (tmp_path / "e").exists()
 
 
 def test_results_wait_until_there_is_time_and_are_written_when_a_fit_ends_early(tmp_path):

@@ -7,7 +7,7 @@
     DIR/fit.json, DIR/.lock  see ``worstclass.checkpoints``
 
 A result is written to a temporary folder, synced and renamed, so it is there as a whole or not at all. Writing may take
-a fiftieth of the time: results of short steps are written several at a time.
+a fiftieth of the time: results that are large, or of short steps, wait until there is time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from worstclass.storage.skops_checks import bytes_of, parts_of
 SHARE, FIRST = 0.02, 10.0
 #: seconds between two notes of where a long step stands
 EVERY = 60.0
-#: what a write is expected to take: seconds for each, and bytes a second, as large forests are written
+#: what a write is expected to take: seconds for each, and at first bytes a second, as large forests are written
 PAUSE, SPEED = 0.01, 25e6
 
 VALUE, PARTS, WRITING = "value.json", ".parts", ".writing"
@@ -65,7 +65,7 @@ class Clock:
     _started: float = field(default_factory=time.perf_counter, init=False)
     _wrote: float = field(default_factory=time.perf_counter, init=False)
     spent: float = field(default=0.0, init=False)
-    _expected: float = field(default=0.0, init=False)
+    _per_byte: float = field(default=1 / SPEED, init=False)
 
     def allows(self, seconds: float = 0.0) -> bool:
         """Tell whether there is time for a write that takes so long."""
@@ -73,13 +73,12 @@ class Clock:
         return elapsed >= self.first and self.spent + seconds <= self.share * elapsed
 
     def wait(self, place: Path, result: Mapping[str, Any]) -> None:
-        """Put a result among those that wait, and write all of them if there is time."""
+        """Put a result among those that wait; write the oldest of them as far as there is time."""
         self.waiting[place] = result
-        self._expected += PAUSE + bytes_of(result) / SPEED
-        if self.allows(self._expected):
-            self.flush()
-        elif not self.can_wait:
-            self.waiting, self._expected = {}, 0.0
+        while self.waiting and self.allows(self._expected(next(iter(self.waiting.values())))):
+            self._write_oldest()
+        if not self.can_wait:
+            self.waiting.clear()
 
     @property
     def due(self) -> bool:
@@ -97,11 +96,20 @@ class Clock:
     def flush(self) -> None:
         """Write all results that wait."""
         while self.waiting:
-            place = next(iter(self.waiting))
-            write_result(place, self.waiting[place], self)
-            del self.waiting[place]
-            shutil.rmtree(_parts(place), ignore_errors=True)
-        self._expected = 0.0
+            self._write_oldest()
+
+    def _expected(self, result: Mapping[str, Any]) -> float:
+        """Return the seconds that writing a result is expected to take."""
+        return PAUSE + bytes_of(result) * self._per_byte
+
+    def _write_oldest(self) -> None:
+        place, result = next(iter(self.waiting.items()))
+        before, n_bytes = self.spent, bytes_of(result)
+        write_result(place, result, self)
+        del self.waiting[place]
+        shutil.rmtree(_parts(place), ignore_errors=True)
+        if n_bytes > 1e6:
+            self._per_byte = (self.spent - before) / n_bytes
 
 
 class FolderCheckpoint(Checkpoint):
