@@ -41,8 +41,10 @@ types: $(STAMP)  ## mypy, strict
 bench: $(STAMP)  ## speed, as ratios measured side by side
 	$(BIN)/python benchmarks/fit_overhead.py
 
-docs: $(STAMP)  ## run every example of README and docs
-	$(BIN)/python -m pytest tests/test_documents.py tests/test_doctests.py
+docs: $(STAMP)  ## build the documentation site, and run every example of README and docs
+	$(BIN)/python -m sphinx --fail-on-warning --quiet --builder html docs build/docs
+	$(BIN)/python -m pytest -n 2 tests/test_documents.py tests/test_doctests.py
+	@echo "documentation: build/docs/index.html"
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) demo-output build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
