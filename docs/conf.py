@@ -3,7 +3,7 @@
 from worstclass import __version__
 
 project = "worstclass"
-author = "the worstclass developers"
+author = copyright = "the worstclass developers"
 release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
