@@ -246,12 +246,13 @@ class Certificate(Proof):
     def __str__(self) -> str:
         head = ["class", "error", "wrong", "rows", "limit"]
         cells = [
-            [row.name, percent(row.error), str(row.wrong), str(row.total), _limit(row.limit)] for row in self.classes
+            [row.name, percent(row.error), str(row.wrong), str(row.total), limit_text(row.limit)]
+            for row in self.classes
         ]
         lines = [
             f"With confidence {self.confidence} no class errs on more than its limit, so the worst class errs on at "
-            f"most {_limit(self.worst_limit)}.",
-            f"For the worst class alone, with the same confidence: at most {_limit(self.worst_limit_alone)}.",
+            f"most {limit_text(self.worst_limit)}.",
+            f"For the worst class alone, with the same confidence: at most {limit_text(self.worst_limit_alone)}.",
         ]
         if self.verdict is not None:
             head += ["floor", "proven"]
@@ -269,6 +270,6 @@ def _floor(floor: float | None) -> str:
     return short if floor is None or short != "100.0%" else f"{100 * floor:.10g}%"  # 0.99999 is not 1
 
 
-def _limit(rate: float) -> str:
+def limit_text(rate: float) -> str:
     """Show a limit rounded up: a limit that is rounded down would promise too much."""
     return f"{-(-rate * 1000 // 1) / 10:.1f}%"
