@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from worstclass._text import n_of, percent, text_table
+from worstclass._text import Shown, TextTable, n_of, percent
 from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays
 from worstclass.data.seen_rows import RowOverlap
 
@@ -201,8 +201,8 @@ class ClassLimit(ClassProof):
         return str(self.floor)
 
 
-@dataclass(frozen=True)
-class Certificate(Proof):
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown, Proof):
     """Limits of the class errors of a fitted classifier, and whether they prove the wanted floors.
 
     ``str(certificate)`` is for people, ``certificate.to_dict()`` for files.
@@ -243,7 +243,11 @@ class Certificate(Proof):
         """The largest common floor that these rows prove for every class (if no other was asked for)."""
         return 1 - self.worst_limit_alone
 
-    def __str__(self) -> str:
+    def _headline(self) -> str:
+        worst = f"worst class at most {limit_text(self.worst_limit)} wrong"
+        return worst if self.verdict is None else f"{self.verdict}, {worst}"
+
+    def _table(self) -> TextTable:
         head = ["class", "error", "wrong", "rows", "limit"]
         cells = [
             [row.name, percent(row.error), str(row.wrong), str(row.total), limit_text(row.limit)]
@@ -262,7 +266,7 @@ class Certificate(Proof):
             lines += self.verdict_lines("{who} errs on less than 1 - floor")
             if self.verdict == PROVEN and any(row.floor and row.limit > 1 - row.floor for row in self.classes):
                 lines += ["(A sharper rule than the limits proves all floors together: see docs/theory.md.)"]
-        return "\n".join([*text_table(head, cells, left=(0, 6)), *lines, str(self.overlap)])
+        return TextTable(head, cells, (0, 6), [*lines, str(self.overlap)])
 
 
 def _floor(floor: float | None) -> str:
