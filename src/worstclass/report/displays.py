@@ -73,6 +73,12 @@ def _of_model(model: Any, X: Any, y: Any, theta: Any = None) -> ClassReport:
     return class_report(y, model.predict(X), labels=model.classes_, theta=floors)
 
 
+def _in_order(report: ClassReport) -> list[str]:
+    """Return the names of the classes, numbers by their value."""
+    names = [row.name for row in report.rows]
+    return sorted(names, key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
+
+
 @dataclass(eq=False)
 class ClassErrorDisplay(Display):
     """The error of every class with its interval, worst first, and its floor.
@@ -156,12 +162,12 @@ class RadarDisplay(Display):
     @classmethod
     def from_reports(cls, reports: Mapping[str, ClassReport], *, ax: Any = None) -> Self:
         """Draw reports on the same classes; an absent class has accuracy 0."""
-        names = sorted(row.name for row in next(iter(reports.values())).rows)
+        names = _in_order(next(iter(reports.values())))
         found = {}
         for label, report in reports.items():
             by_name = {row.name: 0.0 if row.error is None else 1 - row.error for row in report.rows}
-            if sorted(by_name) != names:
-                raise DataError(f"All reports must have the same classes. Got {names} and {sorted(by_name)}.")
+            if set(by_name) != set(names):
+                raise DataError(f"All reports must have the same classes. Got {names} and {_in_order(report)}.")
             found[label] = np.array([by_name[name] for name in names])
         return cls(found, names).plot(ax)
 
@@ -227,7 +233,8 @@ class ConfusionDisplay(Display):
         counts = np.asarray(self.counts)
         K, n_answers = counts.shape
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto" if n_answers != K else "equal")
+        shade = np.sqrt(shares) if K > MOST_CELLS else shares  # single cells of many are to be seen
+        ax.imshow(shade, cmap="Blues", vmin=0, vmax=1, aspect="auto" if n_answers != K else "equal")
         names = [as_text(name, LONGEST_NAME) for name in self.classes]
         every = 1 if K <= MOST_CELLS else math.ceil(K / MOST_TICKS)
         answers = [*names, *["no answer"] * (n_answers - K)]

@@ -158,13 +158,18 @@ def model_page(folder: Path) -> str:
         risks=isinstance(found.certificate, RiskCertificate),
         proofs=[] if found.certificate is None else [(row, status_cell(row)) for row in found.certificate.classes],
         details=details,
-        confusion=None if details is None else Confusion.of(details),
+        confusion=None if details is None or not _answers(details) else Confusion.of(details),
         changes=_changes(found),
         portfolio=run.portfolio if run else None,
         theta=found.theta,
         facts=_facts(found.made),
         most_columns=MOST_COLUMNS,
     )
+
+
+def _answers(details: Details) -> bool:
+    """Tell whether any row is answered."""
+    return any(answer < len(details.classes) for _, answer, _ in details.confusion)
 
 
 def class_rows(report: ClassReport) -> list[dict[str, Any]]:
