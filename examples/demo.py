@@ -4,27 +4,23 @@
 
 Trains on the paper's balanced artificial data (five overlapping squares, 100 rows for each class): first one network
 with plain cross-entropy, then `worstclass fit --method ours` with a floor of 75% for every class. Writes the model,
-run.json, figures and a report.
+a picture of both and a report.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from worstclass import build_method, class_report, load_dataset, load_model
+from worstclass import DecisionRegionDisplay, build_method, class_report, load_dataset, load_model
 from worstclass.cli.app import run
-from worstclass.experiments.run import RunResult
-from worstclass.report.figures import COLOURS, as_text, save_figure
-from worstclass.report.summary import markdown_report
+from worstclass.report.figures import save_figure
 from worstclass.storage import results_folder
 
 DATA, SEED, CE_EPOCHS = "artificial-balanced", 0, 500
@@ -32,42 +28,13 @@ GAMMA = 0.2995  # four of five classes a member: 36 strong rounds, where the pap
 TEST_ROWS, GRID = 10_000, 100
 
 
-def decision_region_figure(
-    predictors: Mapping[str, Callable[[npt.NDArray[np.float32]], npt.NDArray[Any]]],
-    X: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    classes: Sequence[Any],
-    *,
-    grid: int = 100,
-) -> Figure:
-    """Draw where each predictor answers which class, side by side, with the training rows on top.
-
-    Parameters
-    ----------
-    predictors : title of each panel, and a function from points of the plane to labels.
-    X, y : training rows, shape (n, 2), and their labels.
-    classes : the classes, in the order of the colours.
-    grid : points asked about along each axis.
-    """
-    order = {label: k for k, label in enumerate(classes)}
-    low, high = X.min(axis=0) - 0.05, X.max(axis=0) + 0.05
-    across, up = np.meshgrid(np.linspace(low[0], high[0], grid), np.linspace(low[1], high[1], grid))
-    points = np.stack([across.ravel(), up.ravel()], axis=1).astype(np.float32)
-    colours = ListedColormap([COLOURS[k % len(COLOURS)] for k in range(len(classes))])
-    figure = Figure(figsize=(4.2 * len(predictors), 4.2), layout="constrained")
-    panels = figure.subplots(1, len(predictors), squeeze=False, sharey=True)[0]
-    for axes, (title, predict) in zip(panels, predictors.items(), strict=True):
-        answers = np.array([order[label] for label in predict(points).tolist()]).reshape(grid, grid)
-        extent = (low[0], high[0], low[1], high[1])
-        limits = {"vmin": -0.5, "vmax": len(classes) - 0.5}
-        axes.imshow(answers, origin="lower", extent=extent, cmap=colours, alpha=0.45, aspect="equal", **limits)
-        for label, k in order.items():
-            rows = X[y == label]
-            axes.scatter(
-                rows[:, 0], rows[:, 1], s=7, color=colours(k), edgecolor="white", linewidth=0.3, label=as_text(label)
-            )
-        axes.set_title(title)
-        axes.set(xticks=[], yticks=[])
+def side_by_side(models: Mapping[str, Any], X: npt.NDArray[Any], y: npt.NDArray[Any]) -> Figure:
+    """Draw where each model answers which class, with the training rows on top."""
+    figure = Figure(figsize=(4.2 * len(models), 4.2), layout="constrained")
+    panels = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
+    for axes, (title, model) in zip(panels, models.items(), strict=True):
+        DecisionRegionDisplay.from_estimator(model, X, y, grid=GRID, ax=axes)
+        axes.set(title=title, xticks=[], yticks=[], aspect="equal")
     panels[-1].legend(title="class", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
@@ -98,16 +65,11 @@ def main() -> int:
         return code
 
     booster = load_model(out, keep_in_memory=False)
-    predictors = {"cross-entropy": cross_entropy.predict, "worstclass": booster.predict}
-    regions = decision_region_figure(predictors, splits.train.X, splits.train.y, booster.classes_.tolist(), grid=GRID)
+    models = {"cross-entropy": cross_entropy, "worstclass": booster}
     results = results_folder(out)
-    figures = [results / "class-weights.png", save_figure(regions, results / "decision-regions.png")]
-    report = results / "report.md"
-    report.write_text(markdown_report(RunResult.read(results), figures), encoding="utf-8")
-    print("\nfigures:")
-    for figure in figures:
-        print(f"  {figure}")
-    print(f"report: {report}")
+    picture = save_figure(side_by_side(models, splits.train.X, splits.train.y), results / "decision-regions.png")
+    print(f"\npicture: {picture}")
+    print(f"report: {results / 'report.html'}")
     return code
 
 

@@ -34,8 +34,11 @@ from worstclass import (
 from worstclass.data.splits import make_splits
 from worstclass.exceptions import ParameterError, WorstClassError
 from worstclass.experiments.cells import Cell, CellResult, find_result
-from worstclass.experiments.run import Outcome, Provenance, RunResult
-from worstclass.report.summary import markdown_report, text_report
+from worstclass.experiments.details import Details
+from worstclass.experiments.ranking import Comparison
+from worstclass.experiments.run import Outcome, Provenance, RunResult, offsets_record
+from worstclass.report.page import PAGE, write_page
+from worstclass.report.summary import text_report
 
 ROWS = np.array([[0.0, 0.0], [1.0, 2.0], [-5.0, 9.0]])
 NUMBER = st.integers(0, 999)
@@ -196,7 +199,6 @@ def results(folder: Path) -> Target:
     def shown() -> None:
         result = RunResult.read(folder)
         assert text_report(result)
-        assert markdown_report(result)
 
     def found() -> None:
         result = find_result(cell, folder / cell.file_name)
@@ -215,3 +217,44 @@ def results(folder: Path) -> Target:
     of_bytes, of_json = st.tuples(EDITS, st.just([])), st.tuples(st.just([]), JSON_EDITS)
     edits = st.one_of(of_bytes, of_json, of_json)
     return Target(st.builds(lambda a, b, c: (a, b, *c), st.booleans(), NUMBER, edits), read)
+
+
+@target
+def pages(folder: Path) -> Target:
+    """The records that a report page is made of."""
+    models, rng = fitted(), np.random.default_rng(1)
+    splits = make_splits(rng.normal(size=(40, 2)), np.arange(40) % 2, test=0.25)
+    made: dict[str, Any] = {"data": {}, "settings": {}, "seed": 0, "seconds": 1.0, "provenance": Provenance.collect()}
+    runs = {name: RunResult.describe(models[name], splits, **made).model_dump_json() for name in ("trees", "portfolio")}
+    details = {name: Details.of(models[name], splits.test, "rows").model_dump_json() for name in (*runs, "wrapped")}
+    offsets = json.dumps({**offsets_record(models["wrapped"].estimator_), "data": {}})
+    certificate = json.dumps({**models["wrapped"].certificate_.to_dict(), "data": {}})
+    cell = Cell("ce", "iris", 0)
+    outcome = Outcome.describe(LogisticRegression().fit(splits.train.X, splits.train.y), splits)
+    compared = Comparison.from_results([CellResult.of(cell, outcome, provenance=made["provenance"], seconds=2.0)])
+    sets = [
+        *({"results/run.json": runs[name], "results/details.json": details[name]} for name in runs),
+        {"results/tuning.json": offsets, "results/details.json": details["wrapped"]},
+        {"results/certificate.json": certificate, "results/details.json": details["wrapped"]},
+        {"comparison.json": compared.model_dump_json()},
+    ]
+    (folder / "results").mkdir()
+
+    def read(job: tuple[int, bool, Any, Any]) -> None:
+        number, first, edits, json_edits = job
+        files = sets[number % len(sets)]
+        names = list(files)
+        spoiled = names[0] if first else names[-1]
+        for old in (*folder.glob("*.json"), *folder.glob("results/*.json")):
+            old.unlink()
+        for name, text in files.items():
+            content = text.encode()
+            if name == spoiled:
+                changed = json.dumps(edited_json(json.loads(text), json_edits)).encode() if json_edits else content
+                content = edited(changed, edits)
+            (folder / name).write_bytes(content)
+        assert write_page(folder).name == PAGE
+
+    of_bytes, of_json = st.tuples(EDITS, st.just([])), st.tuples(st.just([]), JSON_EDITS)
+    edits = st.one_of(of_bytes, of_json, of_json)
+    return Target(st.builds(lambda a, b, c: (a, b, *c), NUMBER, st.booleans(), edits), read)

@@ -20,7 +20,6 @@ from worstclass.cli.app import COMMANDS, run
 from worstclass.cli.console import in_options
 from worstclass.cli.options import expanded
 from worstclass.experiments.run import RunResult
-from worstclass.metrics import ClassReport
 
 
 @pytest.fixture
@@ -52,10 +51,8 @@ def test_fit_a_table_then_evaluate(iris, capsys):
     assert (result.seed, result.boosting.n_rounds, result.data["name"]) == (3, 4, "iris.csv")
     assert sum(row["total"] for row in result.test["classes"]) == 30
     assert result.provenance.versions["torch"].startswith("2.")
-    assert (iris / "model" / "results" / "class-weights.png").stat().st_size > 5_000
-    report = (iris / "model" / "results" / "report.md").read_text()
-    assert str(ClassReport.from_dict(result.training)) in report
-    assert "![class weights](class-weights.png)" in report
+    assert shown.rstrip().endswith("report: model/results/report.html")
+    assert "Class weights, round by round" in (iris / "model" / "results" / "report.html").read_text()
     assert load_model(iris / "model").n_members_used_ >= 4
 
     assert run(["evaluate", "model", "iris.csv", "--target", "species", "--json"]) == 0
@@ -148,8 +145,8 @@ def test_a_bound_that_is_missed_exits_with_1_and_writes_the_model(iris, capsys):
     assert "Bound NOT met" in shown
     assert "worstclass theta --way goal) finds the nearest floors" in told
     assert (
-        "worstclass theta --way goal) finds the nearest floors"
-        in (iris / "missed" / "results" / "report.md").read_text()
+        "worstclass theta --way goal finds the nearest floors"
+        in (iris / "missed" / "results" / "report.html").read_text()
     )
     result = RunResult.read(iris / "missed" / "results")
     assert not result.bound_met
@@ -169,7 +166,7 @@ def test_odd_class_names_columns_in_another_order_and_many_rows(iris, capsys):
     assert run([*odd, "--extend", "30", "--out", "odd"]) in (0, 1)
     shown = capsys.readouterr().out
     assert all(name in shown for name in names)
-    assert "|a|" in (iris / "odd" / "results" / "report.md").read_text(encoding="utf-8")
+    assert "|a|" in (iris / "odd" / "results" / "report.html").read_text(encoding="utf-8")
     turned = [",".join(reversed(line.split(","))) for line in lines]
     (iris / "turned.csv").write_text("\n".join(turned + turned[1:] * 80), encoding="utf-8")
     assert run(["evaluate", "odd", "turned.csv", "--target", "kind"]) == 0
@@ -202,7 +199,7 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
     told = capsys.readouterr().err
     assert "warning: interrupted: the model has the 2 finished rounds. To go on: worstclass resume model" in told
     assert len(load_model(iris / "model").estimators_) == 2
-    assert "boosting ended early, 4 rounds were planned" in (iris / "model" / "results" / "report.md").read_text()
+    assert "boosting ended early, 4 rounds were planned" in (iris / "model" / "results" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -335,13 +332,17 @@ def test_an_error_that_nobody_foresaw_is_one_line_and_2(iris, capsys, monkeypatc
 def test_results_of_the_model_before_are_removed(iris, capsys):
     assert run([*FIT, "--theta", "0.8", "--val-share", "0.3", "--quiet"]) == 0
     assert sorted(file.name for file in (iris / "model" / "results").iterdir()) == [
-        "class-weights.png",
-        "report.md",
+        "details.json",
+        "report.html",
         "run.json",
     ]
     offsets = ["offsets", "model", "iris.csv", "--target", "species", "--val-share", "0.3"]
     assert run([*offsets, "--out", "model"]) == 0
-    assert [file.name for file in (iris / "model" / "results").iterdir()] == ["tuning.json"]
+    assert sorted(file.name for file in (iris / "model" / "results").iterdir()) == [
+        "details.json",
+        "report.html",
+        "tuning.json",
+    ]
 
 
 @pytest.mark.parametrize("command", [function.__name__.replace("_", "-") for function in COMMANDS] + ["datasets"])

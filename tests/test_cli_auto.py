@@ -10,6 +10,7 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from pages import tables
 from rich.console import Console
 
 from worstclass import WorstClassClassifier, load_model
@@ -74,15 +75,16 @@ def test_fit_needs_no_theta_and_shows_progress_portfolio_and_estimate(place, com
     assert sum(member.weight for member in found.members) == pytest.approx(1)
     assert sum(row["total"] for row in found.held_out["classes"]) == 192
     assert found.held_out["worst_error"] < 0.4
-    report = (place / "seeded" / "results" / "report.md").read_text()
-    for text in (shown, report):
-        assert "eld-out estimate (cross-validation)" in text
-        assert str(ClassReport.from_dict(found.held_out)) in text
-        assert "ortfolio, held-out errors of each member alone, with its best offsets (5 folds)" in text
-        for member in found.members:
-            assert re.search(rf"^{member.name} +{member.weight:.2f} +{member.worst_error:.1%} ", text, re.MULTILINE)
-    assert "- model: WorstClassClassifier, method auto" in report
-    assert sorted(file.name for file in (place / "seeded" / "results").iterdir()) == ["report.md", "run.json"]
+    page = tables((place / "seeded" / "results" / "report.html").read_text())
+    assert "held-out estimate (cross-validation)" in shown
+    assert str(ClassReport.from_dict(found.held_out)) in shown
+    assert "portfolio, held-out errors of each member alone, with its best offsets (5 folds)" in shown
+    for member in found.members:
+        assert re.search(rf"^{member.name} +{member.weight:.2f} +{member.worst_error:.1%} ", shown, re.MULTILINE)
+    rows = [[m.name, f"{m.weight:.2f}", f"{m.worst_error:.1%}", f"{m.plain_error:.1%}"] for m in found.members]
+    assert [row[:4] for row in page["Members of the portfolio"][1:]] == rows
+    names = sorted(file.name for file in (place / "seeded" / "results").iterdir())
+    assert names == ["details.json", "report.html", "run.json"]
     assert str(model.cv_report_) == str(ClassReport.from_dict(found.held_out))
 
 
@@ -117,7 +119,7 @@ def test_floors_that_are_missed_exit_with_1_and_write_the_model(place, command):
     told = ", ".join(f"{name} ({rows} rows short)" for name, rows in found.shortfall.items())
     assert f"Floors NOT met: missed on held-out rows by {told}." in shown
     assert "warning: Floors are missed on held-out rows: " in shown
-    assert told in (place / "missed" / "results" / "report.md").read_text()
+    assert told in (place / "missed" / "results" / "report.html").read_text()
     assert load_model(place / "missed").floors_met_ is False
 
 
@@ -146,7 +148,7 @@ def test_the_time_limit_takes_fewer_folds_and_members_and_says_so(place, command
     assert "warning: --max-seconds 0.01: " in shown
     for note in found.notes:
         assert note in shown
-        assert note in (place / "hasty" / "results" / "report.md").read_text()
+        assert note in (place / "hasty" / "results" / "report.html").read_text()
     assert result.settings["max_seconds"] == 0.01
     assert result.seconds < 5
 

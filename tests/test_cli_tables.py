@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from worstclass import WorstClassClassifier, load_model
-from worstclass.cli import fit as fit_module
+from worstclass.cli import model as model_module
 from worstclass.data.sources import read_table
 from worstclass.ensembles import worst_class
 from worstclass.exceptions import DataError
@@ -230,18 +230,18 @@ def test_an_interrupt_while_members_are_combined_keeps_the_model(command, place,
 
 
 def test_an_interrupt_after_training_ends_with_130_and_a_whole_model(command, place, monkeypatch):
-    write = fit_module._write
+    write = model_module.write_model
 
     def interrupted(*arguments, **options):
         os.kill(os.getpid(), signal.SIGINT)
         return write(*arguments, **options)
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(fit_module, "_write", interrupted)
+    monkeypatch.setattr(model_module, "write_model", interrupted)
     code, shown = command(*FIT, *IGNORE)
     assert code == 130
-    assert "report: model/results/report.md" in shown
-    assert (place / "model" / "results" / "report.md").is_file()
+    assert "report: model/results/report.html" in shown
+    assert (place / "model" / "results" / "report.html").is_file()
     assert load_model(place / "model").classes_.tolist() == ["benign", "malignant"]
     assert signal.getsignal(signal.SIGINT) is before
 

@@ -461,7 +461,7 @@ def test_the_record_of_the_fit_says_how_the_rows_were_divided(place, command):
         assert record["after"]["training"] == smaller.training_report_.to_dict()
         assert record["before"]["bytes"] > record["after"]["bytes"] > 0
         assert (record["n_before"], record["n_after"]) == (whole.n_members_used_, smaller.n_members_used_)
-        assert f"kept of {whole.n_members_used_}" in (results / "report.md").read_text()
+        assert f"kept of {whole.n_members_used_}" in (results / "report.html").read_text()
 
 
 def test_classes_that_changed_are_shown_and_the_rest_is_the_same(place, command):

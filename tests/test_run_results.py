@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from pages import tables
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -25,9 +26,11 @@ from worstclass import (
 from worstclass.boosting.oco import InstanceBooster
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import ModelFormatError, WorstClassWarning
+from worstclass.experiments.details import Details
 from worstclass.experiments.run import Provenance, RunResult
 from worstclass.metrics import ClassReport
-from worstclass.report.summary import markdown_report, text_report, verdict
+from worstclass.report.page import write_page
+from worstclass.report.summary import text_report, verdict
 
 LEARNER = {"lr": 0.02, "module_options": {"hidden": (8,)}}
 
@@ -93,12 +96,15 @@ def test_any_fitted_model_is_described_written_read_and_reported(name, tmp_path)
     assert (result.portfolio is not None) == ("WorstClassClassifier" in name)
     no_epochs = ("Pipeline", "AdaBoost", "Logistic", "WorstClassClassifier")
     assert (result.epochs is None) == any(part in name for part in no_epochs)
-    report = markdown_report(result)
-    assert report.startswith(f"# toy\n\n{verdict(result)}\n")
-    assert f"- model: {name}, method mine" in report
-    assert (r"| a\|b | " in report) == ("Offsets" in name)
-    assert ("## Decision offsets" in report) == ("Offsets" in name)
-    assert f"## Test rows\n\n```\n{ClassReport.from_dict(result.test)}\n```\n" in report
+    assert f"\ntest rows\n{ClassReport.from_dict(result.test)}" in text_report(result)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "run.json").rename(tmp_path / "results" / "run.json")
+    (tmp_path / "results" / "details.json").write_text(Details.of(model, Part(*draw(1)), "test rows").model_dump_json())
+    page = write_page(tmp_path).read_text(encoding="utf-8")
+    assert ("Decision offsets" in page) == ("Offsets" in name or "WorstClassClassifier" in name)
+    assert [row[0] for row in tables(page)["Errors by class, test rows"][1:]] == [
+        row["name"] for row in result.test["classes"]
+    ]
 
 
 def test_what_boosting_did_is_kept():
@@ -128,7 +134,6 @@ def test_a_bound_that_is_missed_is_told_by_class_with_the_rows_it_is_short_of():
     assert result.boosting.shortfall
     for label, rows in result.boosting.shortfall.items():
         assert f"{label} ({rows} rows short)" in sentence
-    assert "worstclass theta --way goal" in markdown_report(result)
 
 
 def test_with_offsets_the_bound_is_that_of_the_whole_model():
@@ -154,7 +159,7 @@ def test_what_a_portfolio_found_is_kept_and_reported(tmp_path):
     assert found.held_out == model.cv_report_.to_dict()
     assert (result.floors_met, result.bound_met) == (None, None)
     assert verdict(result).startswith("Error of the worst class on the test rows: ")
-    for text in (text_report(result), markdown_report(result)):
+    for text in (text_report(result),):
         assert "eld-out estimate (cross-validation)\n" in text
         assert str(model.cv_report_) in text
         assert "ortfolio, held-out errors of each member alone, with its best offsets (3 folds)\n" in text
@@ -175,7 +180,6 @@ def test_floors_of_a_portfolio_are_told_by_class():
     assert result.floors_met is False
     assert verdict(result) == f"Floors NOT met: missed on held-out rows by c ({model.shortfall_['c']} rows short)."
     assert text_report(result).endswith(verdict(result))
-    assert markdown_report(result).startswith(f"# toy\n\n{verdict(result)}\n")
 
 
 def test_a_class_of_which_no_row_could_be_held_out_has_no_known_floor():
@@ -211,7 +215,6 @@ def test_offsets_and_reports_on_the_rows_that_chose_them_are_kept():
     assert result.offsets["before"] == model.validation_report_before_.to_dict()
     assert result.offsets["after"] == model.validation_report_.to_dict()
     assert result.validation is None  # the splits have no validation part
-    assert f"| c | {model.offsets_[1]:+.4f} |" in markdown_report(result)
 
 
 def test_a_model_without_any_report_still_has_a_verdict():

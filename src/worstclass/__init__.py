@@ -37,6 +37,13 @@ if TYPE_CHECKING:
     from worstclass.metrics import class_report as class_report
     from worstclass.metrics import worst_class_error as worst_class_error
     from worstclass.metrics import worst_class_scorer as worst_class_scorer
+    from worstclass.report.displays import ClassErrorDisplay as ClassErrorDisplay
+    from worstclass.report.displays import ClassWeightDisplay as ClassWeightDisplay
+    from worstclass.report.displays import ConfusionDisplay as ConfusionDisplay
+    from worstclass.report.displays import DecisionRegionDisplay as DecisionRegionDisplay
+    from worstclass.report.displays import RadarDisplay as RadarDisplay
+    from worstclass.report.displays import RiskCoverageDisplay as RiskCoverageDisplay
+    from worstclass.report.displays import ThetaDisplay as ThetaDisplay
     from worstclass.selection import ThetaSelection as ThetaSelection
     from worstclass.selection import nearest_feasible_floors as nearest_feasible_floors
     from worstclass.selection import select_theta as select_theta
@@ -65,6 +72,15 @@ _NAMES = {
     "learners.torch_learner": ("TorchLearner",),
     "methods": ("build_method", "list_methods"),
     "metrics": ("ClassReport", "class_report", "worst_class_error", "worst_class_scorer"),
+    "report.displays": (
+        "ClassErrorDisplay",
+        "ClassWeightDisplay",
+        "ConfusionDisplay",
+        "DecisionRegionDisplay",
+        "RadarDisplay",
+        "RiskCoverageDisplay",
+        "ThetaDisplay",
+    ),
     "selection": ("ThetaSelection", "nearest_feasible_floors", "select_theta"),
     "storage": ("load_model", "save_model"),
     "wrappers.abstention": ("AbstainingClassifier",),

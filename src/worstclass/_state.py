@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
+#: reports that a fitted estimator may have, what says most about new rows first
+REPORTS = ("certificate_", "cv_report_", "validation_report_", "training_report_")
+
 
 class Stateful:
     """Mixin of estimators that can be stored.
@@ -35,6 +38,13 @@ class Stateful:
 
     def _restored(self) -> None:
         """Set what follows from the state."""
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram, and below it the class errors or the certificate, once there are any."""
+        diagram: str = super()._html_repr()  # type: ignore[misc]
+        found = (getattr(self, name, None) for name in REPORTS)
+        report = next((report for report in found if report is not None), None)
+        return diagram if report is None else f"<div>{diagram}{report._repr_html_()}</div>"
 
 
 class Checkpoint:

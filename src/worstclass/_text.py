@@ -1,9 +1,56 @@
-"""Text tables, percentages and numbers with nouns, once."""
+"""Text tables, also as HTML for notebooks, percentages and numbers with nouns, once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from html import escape
+from typing import NamedTuple
+
+
+class TextTable(NamedTuple):
+    """A table with lines of text below it.
+
+    Attributes
+    ----------
+    head, rows, left : as in ``text_table``.
+    lines : what follows the table.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = (0,)
+    lines: Sequence[str] = ()
+
+
+class Shown:
+    """Mixin of records that are a table with lines below it: text for terminals, HTML for notebooks, a short repr."""
+
+    def _table(self) -> TextTable:
+        raise NotImplementedError
+
+    def _headline(self) -> str:
+        """Return what the short representation says."""
+        return self._table().lines[0]
+
+    def __str__(self) -> str:
+        table = self._table()
+        return "\n".join([*text_table(table.head, table.rows, left=table.left), *table.lines])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        table = self._table()
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            sides = ("left" if column in table.left else "right" for column in range(len(cells)))
+            shown = zip(cells, sides, strict=True)
+            return "".join(f'<{tag} style="text-align:{side}">{escape(cell.strip())}</{tag}>' for cell, side in shown)
+
+        body = "".join(f"<tr>{line('td', row)}</tr>" for row in table.rows)
+        below = "<br>".join(escape(text) for text in "\n".join(table.lines).strip().splitlines())
+        return f"<table><thead><tr>{line('th', table.head)}</tr></thead><tbody>{body}</tbody></table><p>{below}</p>"
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:

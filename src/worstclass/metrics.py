@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from worstclass._text import n_of, percent, text_table
+from worstclass._text import Shown, TextTable, n_of, percent
 from worstclass._typing import IntArray
 from worstclass.exceptions import DataError
 from worstclass.floors import Floors
@@ -130,8 +130,8 @@ class ClassRow:
         return None if self.total == 0 else (self.total - self.correct) / self.total
 
 
-@dataclass(frozen=True)
-class ClassReport:
+@dataclass(frozen=True, repr=False)
+class ClassReport(Shown):
     """Class-wise results, worst class first, absent classes last.
 
     ``str(report)`` is a table for people, ``report.to_dict()`` the same for files.
@@ -218,12 +218,11 @@ class ClassReport:
         rows = [{key: value for key, value in row.items() if key != "error"} for row in values["classes"]]
         return cls(tuple(ClassRow(**row) for row in rows))
 
-    def __str__(self) -> str:
+    def _table(self) -> TextTable:
         with_floor = any(row.floor is not None for row in self.rows)
         head = ["class", "error", "wrong", "rows", *(["floor", "met"] if with_floor else [])]
-        lines = text_table(head, [_cells(row, with_floor) for row in self.rows], left=(0, 5))
         summary = f"worst {self.worst_text}, class mean {self.class_mean_error:.1%}, all rows {self.plain_error:.1%}"
-        return "\n".join([*lines, summary])
+        return TextTable(head, [_cells(row, with_floor) for row in self.rows], (0, 5), [summary])
 
 
 def class_counts(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> ClassCounts:

@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 from worstclass._checks import check_choice, check_share, is_number
 from worstclass._state import Checkpoint
-from worstclass._text import percent, text_table
+from worstclass._text import Shown, TextTable, n_of, percent, text_table
 from worstclass.boosting.booster import WorstClassBooster
 from worstclass.boosting.history import RoundRecord, best_prefix
 from worstclass.checkpoints import checkpoint_of, fit_kept, seeds_of
@@ -137,8 +137,8 @@ class FeasibleFloors:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, eq=False)
-class ThetaSelection:
+@dataclass(frozen=True, eq=False, repr=False)
+class ThetaSelection(Shown):
     """The theta that was chosen, the booster fitted at it, and a record of every fit.
 
     ``str(selection)`` is a table for people, ``selection.to_dict()`` the same for files.
@@ -207,7 +207,10 @@ class ThetaSelection:
             "nearest": None if self.nearest is None else self.nearest.to_dict(),
         }
 
-    def __str__(self) -> str:
+    def _headline(self) -> str:
+        return f"theta {short_theta(self.theta)} by {self.way}, {n_of(len(self.candidates), 'fit')}"
+
+    def _table(self) -> TextTable:
         rows = [
             (
                 f"{'*' if record.theta == self.theta else ' '} {short_theta(record.theta)}",
@@ -221,7 +224,7 @@ class ThetaSelection:
             for record in self.candidates
         ]
         head = ["  theta", "status", "rounds", "epochs", "worst", "all rows", "bound"]
-        lines = [*text_table(head, rows, left=(0, 1, 6)), ""]
+        lines = [""]
         if self.interrupted:
             lines.append("INTERRUPTED: this is the best so far, with the rounds that were finished.")
         if self.observed_error is not None:
@@ -237,7 +240,8 @@ class ThetaSelection:
             f"{'meets' if self.booster.bound_met_ else 'MISSES'} it on the training rows"
         )
         never = "These rows chose; a certificate must rest on others."
-        return "\n".join([*lines, f"{self.epochs:,} epochs in all. Chosen by {self.chosen_by}. {never}"])
+        lines.append(f"{self.epochs:,} epochs in all. Chosen by {self.chosen_by}. {never}")
+        return TextTable(head, rows, (0, 1, 6), lines)
 
 
 def short_theta(theta: Any) -> str:

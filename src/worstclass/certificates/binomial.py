@@ -31,6 +31,21 @@ def upper_limit(wrong: npt.ArrayLike, total: npt.ArrayLike, level: float) -> Flo
     return np.where(c < n, stats.beta.isf(level, c + 1, np.maximum(n - c, 1)), 1.0)
 
 
+def error_interval(wrong: npt.ArrayLike, total: npt.ArrayLike, delta: float = 0.05) -> tuple[FloatArray, FloatArray]:
+    """Return the two-sided Clopper-Pearson interval of an error rate: it misses the true rate with at most ``delta``.
+
+    It holds for each class alone. 0 to 1 without rows.
+
+    Examples
+    --------
+    >>> low, high = error_interval([0, 2, 0], [10, 10, 0])
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0, 0.0252, 0.0], [0.3085, 0.5561, 1.0])
+    """
+    c, n = np.asarray(wrong), np.asarray(total)
+    return 1 - upper_limit(n - c, n, delta / 2), upper_limit(c, n, delta / 2)
+
+
 def p_value(wrong: npt.ArrayLike, total: npt.ArrayLike, rate: npt.ArrayLike) -> FloatArray:
     """Return the probability of ``wrong`` or fewer errors if the true error is ``rate``.
 

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from worstclass._text import n_of, percent, text_table
+from worstclass._text import Shown, TextTable, n_of, percent
 from worstclass.certificates.binomial import p_value, rows_at_least, rows_if_rate_stays
 from worstclass.data.seen_rows import RowOverlap
 
@@ -201,8 +201,8 @@ class ClassLimit(ClassProof):
         return str(self.floor)
 
 
-@dataclass(frozen=True)
-class Certificate(Proof):
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown, Proof):
     """Limits of the class errors of a fitted classifier, and whether they prove the wanted floors.
 
     ``str(certificate)`` is for people, ``certificate.to_dict()`` for files.
@@ -243,15 +243,20 @@ class Certificate(Proof):
         """The largest common floor that these rows prove for every class (if no other was asked for)."""
         return 1 - self.worst_limit_alone
 
-    def __str__(self) -> str:
+    def _headline(self) -> str:
+        worst = f"worst class at most {limit_text(self.worst_limit)} wrong"
+        return worst if self.verdict is None else f"{self.verdict}, {worst}"
+
+    def _table(self) -> TextTable:
         head = ["class", "error", "wrong", "rows", "limit"]
         cells = [
-            [row.name, percent(row.error), str(row.wrong), str(row.total), _limit(row.limit)] for row in self.classes
+            [row.name, percent(row.error), str(row.wrong), str(row.total), limit_text(row.limit)]
+            for row in self.classes
         ]
         lines = [
             f"With confidence {self.confidence} no class errs on more than its limit, so the worst class errs on at "
-            f"most {_limit(self.worst_limit)}.",
-            f"For the worst class alone, with the same confidence: at most {_limit(self.worst_limit_alone)}.",
+            f"most {limit_text(self.worst_limit)}.",
+            f"For the worst class alone, with the same confidence: at most {limit_text(self.worst_limit_alone)}.",
         ]
         if self.verdict is not None:
             head += ["floor", "proven"]
@@ -261,7 +266,7 @@ class Certificate(Proof):
             lines += self.verdict_lines("{who} errs on less than 1 - floor")
             if self.verdict == PROVEN and any(row.floor and row.limit > 1 - row.floor for row in self.classes):
                 lines += ["(A sharper rule than the limits proves all floors together: see docs/theory.md.)"]
-        return "\n".join([*text_table(head, cells, left=(0, 6)), *lines, str(self.overlap)])
+        return TextTable(head, cells, (0, 6), [*lines, str(self.overlap)])
 
 
 def _floor(floor: float | None) -> str:
@@ -269,6 +274,6 @@ def _floor(floor: float | None) -> str:
     return short if floor is None or short != "100.0%" else f"{100 * floor:.10g}%"  # 0.99999 is not 1
 
 
-def _limit(rate: float) -> str:
+def limit_text(rate: float) -> str:
     """Show a limit rounded up: a limit that is rounded down would promise too much."""
     return f"{-(-rate * 1000 // 1) / 10:.1f}%"

@@ -45,7 +45,15 @@ def abstain(
 
     Example: worstclass abstain model held_out.csv --target diagnosis --risk 0.1 --out careful
     """
-    from worstclass.cli.model import CERTIFICATE, exit_code, made_by, open_with_rows, write_model
+    from worstclass.cli.model import (
+        CERTIFICATE,
+        exit_code,
+        made_by,
+        open_with_rows,
+        rows_name,
+        write_model,
+        write_report,
+    )
     from worstclass.wrappers.abstention import AbstainingClassifier
 
     if not risk:
@@ -70,6 +78,7 @@ def abstain(
     made = made_by(data, data.seed, rows, **settings, allow_equal_rows=allow_equal_rows)
     record = {**certificate.to_dict(), "model": model.name, **made}
     place = write_model(careful, out, {CERTIFICATE: record})
+    page = write_report(careful, out, rows, rows_name(rows, data))
     if data.json:
         say_json(record)
     else:
@@ -77,5 +86,5 @@ def abstain(
         say(f"{rows} of {Path(data.data).name}, part: {rows.name}; {choosing}\n{certificate}")
         if not careful.proven_:
             say("The model answers nothing. The counts are those of the first rule tested.")
-        say(f"model:       {out}\ncertificate: {place / CERTIFICATE}")
+        say(f"model:       {out}\ncertificate: {place / CERTIFICATE}\nreport:      {page}")
     return exit_code(certificate.verdict)

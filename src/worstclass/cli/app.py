@@ -27,13 +27,15 @@ from worstclass.cli.methods import methods
 from worstclass.cli.offsets import offsets
 from worstclass.cli.options import expanded
 from worstclass.cli.predict import predict
+from worstclass.cli.report import report
 from worstclass.cli.reproduce import reproduce
 from worstclass.cli.resume import WORDS, resume
 from worstclass.cli.theta import theta
 from worstclass.exceptions import WorstClassError
 
 COMMANDS = (
-    fit, resume, evaluate, predict, certify, offsets, abstain, compact, theta, compare, reproduce, export, methods,
+    fit, report, resume, evaluate, predict, certify, offsets, abstain, compact, theta, compare, reproduce, export,
+    methods,
 )  # fmt: skip
 INTERRUPTED = 130
 

@@ -45,9 +45,9 @@ def compact(
     from worstclass.boosting.compaction import DRIFT
     from worstclass.boosting.compaction import compact as compact_vote
     from worstclass.cli.data import Data
-    from worstclass.cli.model import made_by, open_model, write_model
+    from worstclass.cli.model import made_by, newest_part, open_model, write_model, write_report
     from worstclass.experiments.run import RunResult
-    from worstclass.report.summary import markdown_report, verdict
+    from worstclass.report.summary import verdict
     from worstclass.storage.folder import require_own
 
     require_own(out, "--out", "the command")
@@ -66,15 +66,16 @@ def compact(
     result = RunResult.describe(smaller, splits, method=fitted.get("method"), seconds=seconds, **made)
     before, after = (_described(voter, splits.train.X) for voter in (whole, smaller))
     before |= {"bytes": _size(model), "test": _comparable(fitted.get("test"), result.test)}
-    place = write_model(smaller, out, {"run.json": result.model_dump(), "report.md": markdown_report(result)})
+    place = write_model(smaller, out, {"run.json": result.model_dump()})
     after |= {"bytes": _size(out), "test": result.test}
     record = {"model": model.name, **made, **asdict(smaller.compaction_), "before": before, "after": after}
     (place / "compact.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    page = write_report(smaller, out, *newest_part(splits))
     _say_gains(before, after)
     say(f"\n{smaller.compaction_}")
     if result.floors_met is not None:
         say(verdict(result))
-    say(f"model:  {out}\nreport: {place / 'report.md'}")
+    say(f"model:  {out}\nreport: {page}")
     return 1 if result.floors_met is False else 0
 
 

@@ -60,6 +60,7 @@ def compare(
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
     from worstclass.methods import DEFAULT_EPOCHS, find_method, list_methods
+    from worstclass.report.page import write_page
     from worstclass.report.ranking import comparison_text, write_comparison
 
     opened = Data.open(data, val_share=VAL_SHARE)
@@ -101,7 +102,7 @@ def compare(
         say(f"{n_kept} results are kept in {cells}; the same command continues from there.")
         return 130
     comparison = Comparison.from_results(results)
-    files = write_comparison(comparison, folder)
+    files = [*write_comparison(comparison, folder), write_page(folder)]
     say(comparison_text(comparison))
     say("\n".join(f"written: {file}" for file in files))
     if comparison.best in chosen:

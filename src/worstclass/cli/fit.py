@@ -25,7 +25,6 @@ from worstclass.cli.resume import CHECKPOINT, COMMAND, forget, remember, tell_ho
 
 if TYPE_CHECKING:
     from worstclass.data.splits import Splits
-    from worstclass.experiments.run import RunResult
     from worstclass.methods import Method
     from worstclass.storage.checkpoint import FolderCheckpoint
 
@@ -67,7 +66,7 @@ def fit(
     Example: worstclass fit train.csv --target diagnosis --out model
     """
     from worstclass.cli.data import Data
-    from worstclass.cli.model import build_estimator, default_method, made_by
+    from worstclass.cli.model import build_estimator, default_method, made_by, newest_part, write_model, write_report
     from worstclass.experiments.run import RunResult
     from worstclass.methods import find_method, parse_options
     from worstclass.report.summary import text_report
@@ -96,7 +95,8 @@ def fit(
     made["data"] |= {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
     with interrupts_noted() as noted:
         result = RunResult.describe(model, splits, method=name, seconds=seconds, **made)
-        place = _write(model, out, result)
+        write_model(model, out, {"run.json": result.model_dump()})
+        page = write_report(model, out, *newest_part(splits))
     if interrupted:
         members = getattr(model, "portfolio_", None)
         kept = f"{len(model.estimators_)} finished rounds" if members is None else f"{len(members)} finished members"
@@ -104,7 +104,7 @@ def fit(
     else:
         forget(out)
     say(text_report(result))
-    say(f"model:  {out}\nreport: {place / 'report.md'}")
+    say(f"model:  {out}\nreport: {page}")
     return 130 if noted else 0 if result.floors_met is not False and not interrupted else 1
 
 
@@ -143,23 +143,6 @@ def _errors_name_set(names: Iterable[str]) -> Iterator[None]:
         if name is None:
             raise
         raise OptionError(str(error).replace(name, f"set {name}", 1)) from None
-
-
-def _write(model: Any, out: Path, result: RunResult) -> Path:
-    """Write the model and its report, with a figure of the class weights of a booster; return the results' folder."""
-    from worstclass.cli.model import write_model
-    from worstclass.experiments.run import layers_of
-    from worstclass.report.figures import class_weight_figure, save_figure
-    from worstclass.report.summary import markdown_report
-
-    figures = [Path("class-weights.png")] if result.boosting is not None and result.boosting.theta is not None else []
-    place = write_model(model, out, {"run.json": result.model_dump(), "report.md": markdown_report(result, figures)})
-    for figure in figures:
-        history = layers_of(model)[-1].history_
-        weights = [record.class_weight for record in history]
-        added = [record.round for record in history if record.phase == "extend"]
-        save_figure(class_weight_figure(weights, model.classes_.tolist(), added), place / figure)
-    return place
 
 
 def _train(model: Any, splits: Splits, quiet: bool, checkpoint: FolderCheckpoint, out: Path) -> tuple[float, bool]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from worstclass.cli.console import OptionError, refuse_given
 from worstclass.cli.data import Data, Rows
 from worstclass.cli.options import BoosterOptions, DataOptions, NetworkOptions
+from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.run import Provenance
 from worstclass.methods import Method, build_method, find_method
@@ -166,6 +167,27 @@ def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
         text = values if isinstance(values, str) else json.dumps(values, indent=1) + "\n"
         (place / name).write_text(text, encoding="utf-8")
     return place
+
+
+def write_report(model: Any, folder: Path, rows: Part, name: str) -> Path:
+    """Write what the page shows of these rows, and the page; return its file."""
+    from worstclass.experiments.details import DETAILS, Details
+    from worstclass.report.page import write_page
+
+    details = Details.of(model, rows, name)
+    (results_folder(folder) / DETAILS).write_text(details.model_dump_json() + "\n", encoding="utf-8")
+    return write_page(folder)
+
+
+def rows_name(rows: Rows, data: Any) -> str:
+    """Say which rows these are."""
+    return f"rows of {Path(data.data).name}" if rows.name == "all" else f"{rows.name} rows"
+
+
+def newest_part(splits: Splits) -> tuple[Part, str]:
+    """Return the rows that say most about new rows, and their name: test, else validation, else training rows."""
+    parts = {"test rows": splits.test, "validation rows": splits.val, "training rows": splits.train}
+    return next((part, name) for name, part in parts.items() if part is not None)
 
 
 def made_by(data: DataOptions, seed: int, rows: Rows | None = None, /, **settings: Any) -> dict[str, Any]:

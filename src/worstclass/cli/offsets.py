@@ -36,7 +36,7 @@ def offsets(
 
     Example: worstclass offsets model validation.csv --target diagnosis --out model
     """
-    from worstclass.cli.model import made_by, open_with_rows, write_model
+    from worstclass.cli.model import made_by, open_with_rows, rows_name, write_model, write_report
     from worstclass.exceptions import ParameterError
     from worstclass.experiments.run import layers_of, offsets_record
     from worstclass.wrappers.offsets import WorstClassOffsets
@@ -54,6 +54,7 @@ def offsets(
     settings |= {"val_share": data.val_share, "test_share": data.test_share}
     record = {"model": model.name, **made_by(data, data.seed, rows, **settings), **offsets_record(tuned)}
     place = write_model(tuned, out, {"tuning.json": record})
+    page = write_report(tuned, out, rows, rows_name(rows, data))
     if abstained:
         warn("the model abstained. Its certificate does not hold for the new answers; run worstclass abstain again")
     before, after = tuned.validation_report_before_, tuned.validation_report_
@@ -64,5 +65,5 @@ def offsets(
         f"worst class {before.worst_error:.1%} -> {after.worst_error:.1%}, all rows {before.plain_error:.1%} -> "
         f"{after.plain_error:.1%}, on the rows that chose the offsets"
     )
-    say(f"model:  {out}\nrecord: {place / 'tuning.json'}")
+    say(f"model:  {out}\nrecord: {place / 'tuning.json'}\nreport: {page}")
     return 1 if tuned.floors_met_ is False else 0

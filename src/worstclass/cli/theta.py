@@ -58,7 +58,7 @@ def theta(
     import numpy as np
 
     from worstclass.cli.data import VAL_SHARE, Data
-    from worstclass.cli.model import build_estimator, default_booster, made_by, write_model
+    from worstclass.cli.model import build_estimator, default_booster, made_by, newest_part, write_model, write_report
     from worstclass.exceptions import SelectionInterrupted
     from worstclass.experiments.run import class_reports
     from worstclass.selection import select_theta
@@ -106,11 +106,12 @@ def theta(
         "test": None if tested is None else tested.to_dict(),
     }
     place = write_model(chosen, out, {"theta.json": record})
+    page = write_report(chosen, out, *newest_part(splits))
     say(f"\n{selection}", "red" if not selection.met else "green" if chosen.bound_met_ else "yellow")
     if tested is not None:
         say("\ntest rows", "bold")
         say(str(tested))
-    say(f"\nmodel:  {out}\nchoice: {place / 'theta.json'}")
+    say(f"\nmodel:  {out}\nchoice: {place / 'theta.json'}\nreport: {page}")
     if selection.interrupted:
         warn(f"interrupted: the model is the best so far. To go on: worstclass resume {out}")
     else:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from worstclass._typing import IntArray
@@ -28,14 +27,15 @@ from worstclass.experiments.reproduction import (
     unit_grid,
     worst_error,
 )
-from worstclass.report.figures import COLOURS, as_text, class_weight_figure, save_figure
+from worstclass.report.displays import ClassWeightDisplay, DecisionRegionDisplay, Display, RadarDisplay, ThetaDisplay
+from worstclass.report.figures import COLOURS, save_figure
 
 #: points per side for regions that are computed here
 FINE = 500
 #: class that lies in the middle of the squares
 MIDDLE = 1
-#: names, and names of one or two letters, around a radar chart; of more classes, only some are named
-MOST_NAMES, MOST_LETTERS = 25, 70
+#: what regions cover
+UNIT = (0.0, 1.0, 0.0, 1.0)
 
 
 def paper_figure(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
@@ -111,21 +111,19 @@ def _regions(work: Reproduction, results: Sequence[CellResult]) -> Figure | None
 
 def _sample(axis: Axes, problem: Problem, title: str) -> None:
     axis.set_facecolor("white")
-    _frame(axis, title)
+    _fill(axis, np.full((1, 1), -1), title)
     _dots(axis, problem, size=8)
 
 
 def _dots(axis: Axes, problem: Problem, size: float = 2) -> None:
     part = load_dataset(problem.data, seed=0, **{**problem.options, "n_test": 1}).train  # no test rows to draw
-    colours = np.array(COLOURS)[np.unique(part.y, return_inverse=True)[1]]
-    axis.scatter(part.X[:, 0], part.X[:, 1], s=size, c=colours, edgecolors="black", linewidths=0.2)
+    classes, target = np.unique(part.y, return_inverse=True)
+    DecisionRegionDisplay(np.full((1, 1), -1), UNIT, classes.tolist(), part.X, target, size=size).plot_dots(axis)
 
 
 def _fill(axis: Axes, answers: IntArray, title: str) -> None:
     """Colour the answers on the grid; points outside all regions (-1) stay white."""
-    colours = ListedColormap(["#FFFFFF", *COLOURS])
-    last = len(COLOURS)
-    axis.imshow(answers + 1, origin="lower", extent=(0, 1, 0, 1), cmap=colours, vmin=0, vmax=last, alpha=0.5)
+    DecisionRegionDisplay(answers, UNIT, range(len(COLOURS))).plot(axis)
     _frame(axis, title)
 
 
@@ -166,7 +164,12 @@ def _weights(work: Reproduction, results: Sequence[CellResult]) -> Figure | None
     ours = _first_seed(work, problem, results).get("Ours")
     if ours is None or not ours.class_weights:
         return None
-    return class_weight_figure(ours.class_weights, range(1, len(ours.class_weights[0]) + 1))
+    return _figure(ClassWeightDisplay(ours.class_weights, range(1, len(ours.class_weights[0]) + 1)).plot())
+
+
+def _figure(display: Display) -> Figure:
+    figure: Figure = display.figure_
+    return figure
 
 
 def _radar(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
@@ -191,29 +194,10 @@ def _radar(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
 
 
 def _radar_axis(axis: Any, problem: Problem, by_row: Mapping[str, Any]) -> None:
-    facts = named_dataset(problem.data)
     n_classes = len(next(iter(by_row.values())))
-    names = [as_text(_short(name)) for name in facts.class_names] or [str(k) for k in range(n_classes)]
-    angles = 2 * np.pi * np.arange(n_classes + 1) / n_classes
-    for number, (label, accuracies) in enumerate(by_row.items()):
-        values = 100 * accuracies
-        axis.plot(angles, [*values, values[0]], color=COLOURS[(4, 0)[number]], linewidth=1.5, label=label)
-        axis.fill(angles, [*values, values[0]], color=COLOURS[(4, 0)[number]], alpha=0.12)
-    every = math.ceil(n_classes / (MOST_LETTERS if max(map(len, names)) <= 2 else MOST_NAMES))
-    axis.set_xticks(angles[:-1][::every], names[::every], fontsize=9 if n_classes <= 12 else 7)
-    for angle, name in zip(angles[:-1][::every], axis.get_xticklabels(), strict=True):
-        name.set_horizontalalignment(("center", "left", "right")[round(math.sin(angle) * 0.9)])
-    axis.set_theta_zero_location("N")
-    axis.set_theta_direction(-1)
-    axis.tick_params(axis="x", pad=2)
-    axis.set_ylim(0, 100)
-    axis.set_yticks([25, 50, 75, 100], ["25", "50", "75", "100%"], fontsize=6)
+    names = named_dataset(problem.data).class_names or range(n_classes)
+    RadarDisplay(by_row, names).plot(axis)
     axis.set_title(problem.title, pad=18)
-    axis.legend(loc="upper left", bbox_to_anchor=(-0.2, 1.15), frameon=False, fontsize=9)
-
-
-def _short(name: str, most: int = 16) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _accuracies(results: Sequence[CellResult]) -> Any:
@@ -232,17 +216,11 @@ def _theta(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
     figure = Figure(figsize=(3.4 * n_columns, 3 * n_lines), layout="constrained")
     axes = np.atleast_1d(figure.subplots(n_lines, n_columns)).ravel()
     for axis, (problem, found) in zip(axes, curves, strict=False):
-        thetas = list(found)
-        worst = [np.mean([worst_error(result) for result in of_theta]) for of_theta in found.values()]
-        average = [np.mean([average_error(problem, result) for result in of_theta]) for of_theta in found.values()]
-        axis.plot(thetas, worst, "o-", color=COLOURS[4], label="worst class")
-        axis.plot(thetas, average, "s--", color=COLOURS[0], label="average")
-        chosen = _chosen_theta(problem, found)
+        worst = [float(np.mean([worst_error(r) for r in of_theta])) / 100 for of_theta in found.values()]
+        average = [float(np.mean([average_error(problem, r) for r in of_theta])) / 100 for of_theta in found.values()]
         label = "chosen" if problem.validates else "of the paper"
-        axis.axvline(chosen, color="0.5", linestyle=":", label=f"{label}: {chosen:g}")
-        axis.set(xlabel="theta", ylabel="test error [%]", ylim=(0, None), title=problem.title)
-        axis.legend(frameon=False, fontsize=8)
-        axis.spines[["top", "right"]].set_visible(False)
+        ThetaDisplay(list(found), worst, average, _chosen_theta(problem, found), label, "test").plot(axis)
+        axis.set_title(problem.title)
     for axis in axes[len(curves) :]:
         axis.remove()
     return figure

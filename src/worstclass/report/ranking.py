@@ -6,19 +6,19 @@ import json
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from worstclass._text import n_of, text_table
 from worstclass.experiments.ranking import Comparison, MethodRow, Note, Spread
 from worstclass.experiments.significance import ALPHA, CLAIMS, MIN_SEEDS, PairedTest
 from worstclass.report.figures import COLOURS, as_text, save_figure
 from worstclass.report.summary import inline, markdown_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: the errors of a row, and their titles
 TITLES = {"worst": "worst class", "class_mean": "class mean", "plain": "all rows"}
@@ -46,15 +46,15 @@ def comparison_markdown(comparison: Comparison) -> str:
         if row.rank == 1:
             cells[1] = f"**{cells[1]}**"
     lines = [f"# {inline(comparison.data)}: {n_methods}, {n_seeds}", "", *markdown_table(HEAD, rows), ""]
-    lines += [" ".join(inline(line) for line in _captions(comparison)), ""]
+    lines += [" ".join(inline(line) for line in captions(comparison)), ""]
     tests = (*comparison.against_reference, *_tests_against_best(comparison))
     if tests:
         heads = ["method", "against", "seeds", "difference", "p", "corrected p"]
-        tested = [[inline(cell) for cell in _test_cells(test)] for test in tests]
+        tested = [[inline(cell) for cell in difference_cells(test)] for test in tests]
         units = "In percentage points, method minus the one it is compared with, on the seeds that both finished."
         lines += ["## Differences", "", *markdown_table(heads, tested), "", units, ""]
     for title, notes in (("Failed cells", comparison.failures), ("Notes", comparison.notes)):
-        listed = [f"- {inline(_said(note))}" for note in notes]
+        listed = [f"- {inline(note_text(note))}" for note in notes]
         lines += [f"## {title}", "", *listed, ""] if listed else []
     return "\n".join([*lines, "## How it was made", "", *_facts(comparison)]) + "\n"
 
@@ -63,8 +63,8 @@ def comparison_text(comparison: Comparison) -> str:
     """Write the table, how to read it, and the failures, for a terminal."""
     lines = text_table(HEAD, [_cells(row, comparison) for row in comparison.rows], left=(0, 1))
     width = max(80, *(len(line) for line in lines))
-    lines += [textwrap.fill(line, width, break_on_hyphens=False) for line in _captions(comparison)]
-    lines += [f"failed: {_said(note)}" for note in comparison.failures]
+    lines += [textwrap.fill(line, width, break_on_hyphens=False) for line in captions(comparison)]
+    lines += [f"failed: {note_text(note)}" for note in comparison.failures]
     return "\n".join(lines) + "\n"
 
 
@@ -92,6 +92,10 @@ def comparison_figure(comparison: Comparison) -> Figure:
 
     Methods are in the order of the table, best at the top; the reference has a colour of its own.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+
     rows, n_seeds, reference = comparison.rows, len(comparison.seeds), comparison.reference
     figure = Figure(figsize=(7.5, 1.4 + 0.3 * max(len(rows), 3)), layout="constrained")
     axes = figure.subplots()
@@ -164,7 +168,7 @@ def _tests_against_best(comparison: Comparison) -> tuple[PairedTest, ...]:
     return () if comparison.best == comparison.reference else comparison.against_best
 
 
-def _captions(comparison: Comparison) -> list[str]:
+def captions(comparison: Comparison) -> list[str]:
     """Say how to read the table, and what a significant difference is a claim about."""
     n_seeds, rows = len(comparison.seeds), comparison.rows
     finished = "" if all(row.n_done == n_seeds for row in rows) else "the finished ones of "
@@ -189,11 +193,13 @@ def _captions(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _said(note: Note) -> str:
+def note_text(note: Note) -> str:
+    """Write a note with its method and seeds."""
     return f"{note.method}, {_seeds(note.seeds)}: {_one_line(note.text, MAX_MESSAGE)}"
 
 
-def _test_cells(test: PairedTest) -> list[str]:
+def difference_cells(test: PairedTest) -> list[str]:
+    """Write a test: method, against which, seeds, difference in points, p, corrected p."""
     difference = "-" if test.mean_difference is None else f"{100 * test.mean_difference:+.1f}"
     if test.p is None or test.p_corrected is None:
         return [test.a, test.b, str(test.n), difference, "not testable", "-"]

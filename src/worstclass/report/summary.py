@@ -1,14 +1,11 @@
-"""A short report of one run, in Markdown, made from ``run.json`` alone."""
+"""One run as text: the verdict and the class tables, made from ``run.json`` alone; and tables in Markdown."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from worstclass._text import n_of, text_table
-from worstclass.boosting.booster import NEAREST
 from worstclass.experiments.run import BoostingResult, PortfolioResult, RunResult
 from worstclass.metrics import ClassReport
 
@@ -84,18 +81,6 @@ def text_report(result: RunResult) -> str:
     return "\n".join(lines if result.floors_met is None else [*lines, "", verdict(result)])
 
 
-def markdown_report(result: RunResult, figures: Sequence[Path] = ()) -> str:
-    """Write the report of any model: verdict, class tables, portfolio, offsets, settings and provenance."""
-    lines = [f"# {result.data.get('name', 'run')}", "", verdict(result), ""]
-    lines += [NEAREST, ""] if result.bound_met is False else []
-    for title, text in _sections(result).items():
-        lines += [f"## {title[0].upper()}{title[1:]}", "", "```", text, "```", ""]
-    if result.offsets is not None:
-        lines += ["## Decision offsets", "", *_offsets(result.offsets), ""]
-    lines += [f"![{figure.stem.replace('-', ' ')}]({figure.name})\n" for figure in figures]
-    return "\n".join([*lines, "## How it was made", "", *_facts(result)]) + "\n"
-
-
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table of cells that are escaped already."""
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
@@ -122,26 +107,3 @@ def _sections(result: RunResult) -> dict[str, str]:
     table = text_table(("member", "weight", "worst class", "all rows", "seconds"), rows)
     texts[f"{title} ({one or f'{found.n_folds} folds'})"] = "\n".join(table)
     return {**texts, "notes": "\n".join(found.notes)} if found.notes else texts
-
-
-def _offsets(found: dict[str, Any]) -> list[str]:
-    before, after = found["before"], found["after"]
-    return [
-        f"Added to {found['scores']}. Errors on the rows that chose them: worst class {before['worst_error']:.1%} "
-        f"without, {after['worst_error']:.1%} with them; all rows {before['plain_error']:.1%} and "
-        f"{after['plain_error']:.1%}.",
-        "",
-        *markdown_table(["class", "offset"], [[inline(k), f"{v:+.4f}"] for k, v in found["offsets"].items()]),
-    ]
-
-
-def _facts(result: RunResult) -> list[str]:
-    gamma = "" if result.boosting is None else f", gamma {result.boosting.gamma:.4f}"
-    epochs = "" if result.epochs is None else f", {result.epochs} epochs"
-    return [
-        f"- model: {result.model}" + ("" if result.method is None else f", method {result.method}"),
-        f"- data: {result.data}",
-        f"- settings: {result.settings}",
-        f"- seed {result.seed}{gamma}{epochs}, {result.seconds:.0f} seconds",
-        f"- {result.provenance}",
-    ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from worstclass._text import percent, text_table
+from worstclass._text import Shown, TextTable, percent
 from worstclass.certificates.binomial import p_value
 from worstclass.certificates.certificate import ClassProof, ClassRecord, Proof, status_cell
 from worstclass.data.seen_rows import RowOverlap
@@ -51,8 +51,8 @@ class ClassRisk(ClassProof):
         return f"a risk below {self.limit:.4g}"
 
 
-@dataclass(frozen=True)
-class RiskReport(ClassRecord):
+@dataclass(frozen=True, repr=False)
+class RiskReport(Shown, ClassRecord):
     """Risk and coverage of every class, the largest risk first, classes never answered last: counts, no promise.
 
     ``str(report)`` is a table for people, ``report.to_dict()`` the same for files.
@@ -90,13 +90,11 @@ class RiskReport(ClassRecord):
         """The largest risk of a class that is answered at all; None if none is."""
         return max((row.risk for row in self.classes if row.risk is not None), default=None)
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
+    def _table(self) -> TextTable:
+        return self._with_summary()
 
-    def _lines(self, *, with_status: bool = False) -> list[str]:
-        """Write the table, and a summary of it."""
+    def _with_summary(self, *, with_status: bool = False) -> TextTable:
         head = ["class", "risk", "wrong", "answered", "rows", "coverage", "limit", *(["proven"] if with_status else [])]
-        table = text_table(head, [_cells(row, with_status) for row in self.classes], left=(0, 7))
         worst = min(self.classes, key=worst_first)
         parts = [
             "worst risk unknown"
@@ -109,10 +107,10 @@ class RiskReport(ClassRecord):
                 f"least coverage {least.coverage:.1%} ({least.name})",
                 f"{self.coverage:.1%} of all rows answered",
             ]
-        return [*table, ", ".join(parts)]
+        return TextTable(head, [_cells(row, with_status) for row in self.classes], (0, 7), [", ".join(parts)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RiskCertificate(RiskReport, Proof):
     """Whether the risk of every class is below its limit, with probability ``1 - delta``; coverage is only counted.
 
@@ -158,9 +156,10 @@ answered and right; 192 at the observed rates.
         )
         return cls(classes, delta, overlap, n_choosing)
 
-    def __str__(self) -> str:
+    def _table(self) -> TextTable:
         verdict = self.verdict_lines("of the rows answered, {who} errs on less than its limit")
-        return "\n".join([*self._lines(with_status=True), *verdict, str(self.overlap)])
+        table = self._with_summary(with_status=True)
+        return table._replace(lines=[*table.lines, *verdict, str(self.overlap)])
 
 
 def worst_first(row: ClassRisk) -> tuple[bool, float]:
