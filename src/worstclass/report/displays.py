@@ -137,7 +137,7 @@ class ClassErrorDisplay(Display):
         if limits:
             at, limit = np.array(limits).T
             ax.vlines(limit, at - 0.45, at + 0.45, color="black", linestyle="--", linewidth=1.2, label="1 - floor")
-            ax.legend(frameon=False, fontsize=8)
+            ax.legend(frameon=False, fontsize=8, loc="lower right")
         ax.set_yticks(places, [as_text(row.name, LONGEST_NAME) for row in rows])
         ax.set(xlabel="error", ylim=(len(rows) - 0.4, -0.6), xlim=(0, None))
         ax.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
