@@ -45,7 +45,8 @@ def main() -> None:
         name: class_report(digits.test.y, model.predict(digits.test.X), theta=0.9)
         for name, model in (("logistic", linear), ("with offsets", offsets))
     }
-    abstaining = AbstainingClassifier(offsets, risk=0.5).fit(digits.cal.X, digits.cal.y)
+    forest = RandomForestClassifier(50, random_state=0).fit(digits.train.X, digits.train.y)
+    abstaining = AbstainingClassifier(forest, risk=0.3).fit(digits.cal.X, digits.cal.y)
 
     squares = load_dataset("artificial-balanced", seed=0, n_test=1000)
     forest = RandomForestClassifier(50, min_samples_leaf=5, random_state=0).fit(squares.train.X, squares.train.y)
