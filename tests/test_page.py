@@ -10,16 +10,16 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from pages import HOSTILE, bayes, blobs, boosted, page_of, plain, tables
+from pages import HOSTILE, bayes, blobs, boosted, page_of, plain, tables, write_results
 from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.naive_bayes import GaussianNB
 
-from worstclass import AbstainingClassifier, WorstClassOffsets, certify, class_report
+from worstclass import AbstainingClassifier, WorstClassClassifier, WorstClassOffsets, certify, class_report
 from worstclass.certificates.binomial import error_interval
 from worstclass.cli.app import run
 from worstclass.data.splits import Part
-from worstclass.exceptions import ModelFormatError
+from worstclass.exceptions import ModelFormatError, WorstClassWarning
 from worstclass.experiments.details import Details
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport
@@ -218,6 +218,21 @@ def test_a_certificate_changes_the_verdict(tmp_path):
         assert words in plain(re.search(r"<h1.*?</h1>", page).group())
         cells = {row[0]: row for row in tables(page)["Certificate by class"][1:]}
         assert cells["1"][1] == f"{next(row for row in certificate.classes if row.name == '1').error:.1%}"
+
+
+def test_held_out_rows_that_miss_a_floor_count_more_than_test_rows_that_do_not(tmp_path):
+    splits = blobs(3)
+    model = WorstClassClassifier([GaussianNB()], theta=0.999, cv=2, random_state=0)
+    with pytest.warns(WorstClassWarning):
+        model.fit(splits.train.X, splits.train.y)
+    write_results(tmp_path / "model", model, splits)
+    file = tmp_path / "model" / "results" / "run.json"
+    all_right = class_report(splits.test.y, splits.test.y, theta=0.999).to_dict()
+    file.write_text(json.dumps({**json.loads(file.read_text()), "test": all_right}))
+    page = write_page(tmp_path / "model").read_text()
+    said = plain(re.search(r"<h1.*?</h1>", page).group())
+    assert re.search(r"miss(es)? (its|their) floor on the held-out rows", said)
+    assert "The test rows show no class below its floor." in plain(page)
 
 
 def test_verdicts_tell_observed_from_missed_and_seen_rows_from_new_ones():

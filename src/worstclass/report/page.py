@@ -35,7 +35,7 @@ PAGE = "report.html"
 RUN, OFFSETS, THETA, CERTIFICATE, COMPACT = "run.json", "tuning.json", "theta.json", "certificate.json", "compact.json"
 #: of more classes, a confusion matrix is a picture; most confusions that are listed, and columns
 MOST_CELLS, MOST_LISTED, MOST_COLUMNS = 12, 10, 15
-CHOSE_OFFSETS = "rows that chose the offsets"
+CHOSE_OFFSETS, HELD_OUT = "rows that chose the offsets", "held-out rows"
 #: what rows did for the model, where they did anything
 SEEN = {PARTS["training"]: "trained the model", CHOSE_OFFSETS: "chose the offsets"}
 #: what records raise that no command has written
@@ -112,7 +112,7 @@ class Records:
         for part, title in PARTS.items():
             found[title] = source.get(part) if isinstance(source, Mapping) else getattr(source, part, None)
         if self.run is not None and self.run.portfolio is not None:
-            found["held-out rows"] = self.run.portfolio.held_out
+            found[HELD_OUT] = self.run.portfolio.held_out
         if self.offsets is not None:
             found[CHOSE_OFFSETS] = self.offsets["after"]
         if self.details is not None and not any(found.values()):
@@ -139,6 +139,10 @@ class Records:
             *(["fresh.csv", "--target", target] if target else ["FRESH_ROWS"]),
         ]
         basis = verdict(self.run) if self.run is not None and self.run.floors_met is not None else ""
+        held_out = self.reports.get(HELD_OUT)
+        if held_out is not None and held_out.missed and not report.missed:
+            basis = f"The {rows} show no class below its floor."
+            rows, report = HELD_OUT, held_out
         return report_verdict(report, rows, seen=SEEN.get(rows, ""), basis=basis, certify=shlex.join(words))
 
 
