@@ -82,7 +82,11 @@ def test_fit_needs_no_theta_and_shows_progress_portfolio_and_estimate(place, com
         for member in found.members:
             assert re.search(rf"^{member.name} +{member.weight:.2f} +{member.worst_error:.1%} ", text, re.MULTILINE)
     assert "- model: WorstClassClassifier, method auto" in report
-    assert sorted(file.name for file in (place / "seeded" / "results").iterdir()) == ["report.md", "run.json"]
+    assert sorted(file.name for file in (place / "seeded" / "results").iterdir()) == [
+        "report.md",
+        "run.json",
+        "settings.toml",
+    ]
     assert str(model.cv_report_) == str(ClassReport.from_dict(found.held_out))
 
 
@@ -291,7 +295,7 @@ def test_compare_prints_a_command_that_fits_the_winner(place, command):
     assert code == 0
     assert "[2 of 2] auto-networks, seed 0: finished" in shown
     assert ", 10 epochs, " in shown
-    words = shlex.split(shown.split("To fit and save the winner: ")[1])
+    words = shlex.split(shown.split("To fit and save the winner: ")[1].splitlines()[0])
     assert words[:2] == ["worstclass", "fit"]
     assert words[words.index("--method") + 1] in ("auto", "auto-networks")
     assert command(*words[1:-1], "winner", "--quiet")[0] == 0
