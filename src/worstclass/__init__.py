@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from worstclass.selection import select_theta as select_theta
     from worstclass.storage import load_model as load_model
     from worstclass.storage import save_model as save_model
+    from worstclass.tracking import MLflowCallback as MLflowCallback
+    from worstclass.tracking import TensorBoardCallback as TensorBoardCallback
     from worstclass.wrappers.abstention import AbstainingClassifier as AbstainingClassifier
     from worstclass.wrappers.offsets import WorstClassOffsets as WorstClassOffsets
 
@@ -67,6 +69,7 @@ _NAMES = {
     "metrics": ("ClassReport", "class_report", "worst_class_error", "worst_class_scorer"),
     "selection": ("ThetaSelection", "nearest_feasible_floors", "select_theta"),
     "storage": ("load_model", "save_model"),
+    "tracking": ("MLflowCallback", "TensorBoardCallback"),
     "wrappers.abstention": ("AbstainingClassifier",),
     "wrappers.offsets": ("WorstClassOffsets",),
 }
