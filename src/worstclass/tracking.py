@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 import tempfile
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,8 +111,10 @@ class TensorBoardCallback(_Tracker):
 
     def _begin(self, estimator: Any) -> None:
         if self._writer is None:
-            module = _import("torch.utils.tensorboard", "tensorboard", "TensorBoardCallback")
-            self._writer = module.SummaryWriter(str(self.log_dir))
+            with _needs("tensorboard", "TensorBoardCallback"):
+                from torch.utils.tensorboard import SummaryWriter
+            writer: Any = SummaryWriter
+            self._writer = writer(str(self.log_dir))
             table = [f"| {name} | {value} |" for name, value in _parameters(estimator).items()]
             head = f"{type(estimator).__name__}\n\n| parameter | value |\n|---|---|\n"
             self._writer.add_text("settings", head + "\n".join(table))
@@ -173,8 +175,10 @@ class MLflowCallback(_Tracker):
     def _begin(self, estimator: Any) -> None:
         if self._client is not None:
             return
-        mlflow = _import("mlflow", "mlflow", "MLflowCallback")
-        client, active = mlflow.MlflowClient(self.tracking_uri), mlflow.active_run()
+        with _needs("mlflow", "MLflowCallback"):
+            import mlflow
+        client: Any = mlflow.MlflowClient(self.tracking_uri)
+        active: Any = mlflow.active_run()
         self._is_own = active is None
         if self._is_own:
             found = client.get_experiment_by_name(self.experiment)
@@ -185,9 +189,11 @@ class MLflowCallback(_Tracker):
             client.log_param(self.run_id_, name, value)
 
     def _log(self, values: Mapping[str, float], step: int) -> None:
-        entities, now = _import("mlflow.entities", "mlflow", "MLflowCallback"), int(time.time() * 1000)
+        from mlflow.entities import Metric
+
+        now = int(time.time() * 1000)
         finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
-        found = [entities.Metric(name, value, now, step) for name, value in finite.items()]
+        found = [Metric(name, value, now, step) for name, value in finite.items()]
         for first in range(0, len(found), MAX_BATCH):
             self._client.log_batch(self.run_id_, metrics=found[first : first + MAX_BATCH])
 
@@ -263,8 +269,10 @@ def _weight_figure(estimator: Any) -> Any:
     return class_weight_figure([record.class_weight for record in history], estimator.classes_.tolist(), added)
 
 
-def _import(module: str, package: str, owner: str) -> Any:
+@contextmanager
+def _needs(package: str, owner: str) -> Iterator[None]:
+    """Name the extra that brings a package, if what is imported inside is missing."""
     try:
-        return importlib.import_module(module)
+        yield
     except ImportError as error:
         raise MissingPackageError(owner, package, EXTRA) from error
