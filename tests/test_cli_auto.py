@@ -84,7 +84,7 @@ def test_fit_needs_no_theta_and_shows_progress_portfolio_and_estimate(place, com
     rows = [[m.name, f"{m.weight:.2f}", f"{m.worst_error:.1%}", f"{m.plain_error:.1%}"] for m in found.members]
     assert [row[:4] for row in page["Members of the portfolio"][1:]] == rows
     names = sorted(file.name for file in (place / "seeded" / "results").iterdir())
-    assert names == ["details.json", "report.html", "run.json"]
+    assert names == ["details.json", "report.html", "run.json", "settings.toml"]
     assert str(model.cv_report_) == str(ClassReport.from_dict(found.held_out))
 
 
@@ -293,7 +293,7 @@ def test_compare_prints_a_command_that_fits_the_winner(place, command):
     assert code == 0
     assert "[2 of 2] auto-networks, seed 0: finished" in shown
     assert ", 10 epochs, " in shown
-    words = shlex.split(shown.split("To fit and save the winner: ")[1])
+    words = shlex.split(shown.split("To fit and save the winner: ")[1].splitlines()[0])
     assert words[:2] == ["worstclass", "fit"]
     assert words[words.index("--method") + 1] in ("auto", "auto-networks")
     assert command(*words[1:-1], "winner", "--quiet")[0] == 0

@@ -31,6 +31,12 @@ PATIENTS = ["compare", "patients.csv", "--target", "diagnosis", "--seeds", "2", 
 WRITTEN = ["comparison.csv", "comparison.json", "comparison.md", "comparison.png"]
 
 
+def all_shown(capsys):
+    """Return progress, then the result."""
+    out, err = capsys.readouterr()
+    return err + out
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """An empty folder with a table of patients: a number with gaps, a category, and labels that are text."""
@@ -55,10 +61,15 @@ def table_of(shown):
 def test_named_data_end_to_end_and_the_second_run_reuses_every_cell(here, capsys):
     command = [*SQUARES, "--methods", "ce,naive,ours", "--out", "squares"]
     assert run(command) == 0
-    first = capsys.readouterr().out
+    first = all_shown(capsys)
     assert "[1 of 6] ce, seed 0: started" in first
     assert re.search(r"\[6 of 6\] ours, seed 1: finished, worst-class test error [\d.]+%, 3 epochs, \d+ s", first)
-    assert sorted(file.name for file in Path("squares").iterdir()) == ["cells", "command.json", *WRITTEN]
+    assert sorted(file.name for file in Path("squares").iterdir()) == [
+        "cells",
+        "command.json",
+        *WRITTEN,
+        "settings.toml",
+    ]
     cells = sorted(Path("squares/cells").glob("*.json"))
     assert [file.name for file in cells] == [f"{name}-seed{s}.json" for name in ("ce", "naive", "ours") for s in (0, 1)]
     # the printed table is the comparison of the cells
@@ -87,7 +98,7 @@ def test_named_data_end_to_end_and_the_second_run_reuses_every_cell(here, capsys
 
     before = {file: file.read_bytes() for file in Path("squares").rglob("*.*") if file.suffix != ".png"}
     assert run(command) == 0
-    second = capsys.readouterr().out
+    second = all_shown(capsys)
     assert re.findall(r"\] (\S+), seed (\d): (\w+)", second) == [
         (name, str(seed), "reused") for seed in (0, 1) for name in ("ce", "naive", "ours")
     ]
@@ -99,9 +110,9 @@ def test_a_table_of_text_end_to_end(here, capsys):
     methods = "ce,ours,ours-trees,logistic,forest"
     floors = ["--theta", "malignant=0.6", "--theta", "others=0.5"]
     assert run([*PATIENTS, "--methods", methods, "--budget", "epochs=5,seconds=30", *floors, "--quiet"]) == 0
-    shown = capsys.readouterr().out
+    shown = all_shown(capsys)
     assert shown.startswith("rank")  # nothing of the progress
-    assert sorted(file.name for file in Path("table").iterdir()) == ["cells", "command.json", *WRITTEN]
+    assert sorted(file.name for file in Path("table").iterdir()) == ["cells", "command.json", *WRITTEN, "settings.toml"]
     results = {(r.method, r.seed): r for r in map(CellResult.read, Path("table/cells").glob("*.json"))}
     assert len(results) == 10
     for (method, _), result in results.items():
@@ -119,7 +130,7 @@ def test_a_table_of_text_end_to_end(here, capsys):
         assert f"  {method} " in table_of(shown)
 
     assert run([*PATIENTS, "--methods", methods, "--budget", "epochs=5,seconds=30", *floors]) == 0
-    again = capsys.readouterr().out
+    again = all_shown(capsys)
     assert again.count(": reused") == 10
     assert table_of(again) == table_of(shown)
     # the file is known by what is in it
@@ -139,7 +150,7 @@ def test_a_folder_of_images_is_compared_and_known_by_its_files(here, capsys):
     command += ["--budget", "epochs=2"]
     assert run(command) == 0
     assert run(command) == 0
-    assert capsys.readouterr().out.count(": reused") == 1
+    assert all_shown(capsys).count(": reused") == 1
     Path("photos", "dark", "20.png").write_bytes(picture_bytes(np.zeros((8, 8, 3), np.uint8)))
     assert run(command) == 2
     assert "sha256" in capsys.readouterr().err
@@ -158,12 +169,12 @@ def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatc
     monkeypatch.setattr(grid_module, "run_method", interrupt_the_third)
     assert run(command) == 130
     told = capsys.readouterr()
-    assert "2 results are kept in stopped/cells; the same command continues from there." in told.out
+    assert "2 results are kept in stopped/cells; the same command continues from there." in told.err
     assert "interrupted" in told.err
     kept = sorted(file.name for file in Path("stopped").rglob("*.json") if file.name != "command.json")
     assert kept == ["ce-seed0.json", "logistic-seed0.json"]
     assert run(command) == 0
-    resumed = capsys.readouterr().out
+    resumed = all_shown(capsys)
     assert resumed.count(": reused") == 2
     monkeypatch.setattr(grid_module, "run_method", original)
     assert run([*command[:-1], "whole"]) == 0
@@ -190,7 +201,7 @@ def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypa
     assert run([*SQUARES, "--methods", "all"]) == 130
     assert {"ours", "forest"} < set(planned)
     assert not {"balanced-forest", "rusboost", "easy-ensemble"} & set(planned)
-    assert "left out: balanced-forest, rusboost, easy-ensemble (pip install" in capsys.readouterr().out
+    assert "left out: balanced-forest, rusboost, easy-ensemble (pip install" in all_shown(capsys)
 
 
 def command_of(method, data=None, network=None, theta=None, **rules):
@@ -240,11 +251,16 @@ def test_a_method_that_fails_is_told_and_exits_with_1(here, capsys, monkeypatch)
 
     monkeypatch.setattr(grid_module, "run_method", no_naive)
     assert run([*SQUARES, "--methods", "naive,logistic", "--out", "failed"]) == 1
-    shown = capsys.readouterr().out
+    shown = all_shown(capsys)
     assert "naive, seed 0: failed: RuntimeError: out of luck" in shown
     assert "failed: naive, seeds 0, 1: RuntimeError: out of luck" in table_of(shown)
     assert re.search(r"^1 +logistic", shown, re.MULTILINE)
-    assert sorted(file.name for file in Path("failed").iterdir()) == ["cells", "command.json", *WRITTEN]
+    assert sorted(file.name for file in Path("failed").iterdir()) == [
+        "cells",
+        "command.json",
+        *WRITTEN,
+        "settings.toml",
+    ]
 
 
 def test_all_methods_where_every_one_fails_still_makes_a_table(here, capsys, monkeypatch):
@@ -253,7 +269,7 @@ def test_all_methods_where_every_one_fails_still_makes_a_table(here, capsys, mon
 
     monkeypatch.setattr(grid_module, "run_method", fails)
     assert run([*SQUARES, "--out", "none"]) == 1
-    shown = table_of(capsys.readouterr().out)
+    shown = table_of(all_shown(capsys))
     assert "0 of 2" in shown
     assert "ours, seeds 0, 1: RuntimeError: no power" in shown
 
@@ -340,7 +356,7 @@ def documented():
 def test_the_documented_commands_that_are_quick_run_as_written(line, here, capsys):
     arguments = shlex.split(line)[1:]
     assert run(arguments) == 0
-    shown = capsys.readouterr().out
+    shown = all_shown(capsys)
     for method in arguments[arguments.index("--methods") + 1].split(","):
         assert f" {method} " in table_of(shown)
 

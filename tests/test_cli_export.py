@@ -118,7 +118,7 @@ def test_a_network_as_both_kinds_of_file_with_a_named_data_set(command, place):
         "--json",
     )
     assert code == 0, shown
-    first, second = json.loads(shown)
+    first, second = json.loads(shown)["files"]
     assert (first["n_rows"], second["n_rows"]) == (500, 500)
     assert first["path"] == "n.onnx"
     assert second["outputs"] == ["index", "probabilities"]

@@ -15,6 +15,12 @@ from worstclass.cli.app import run
 from worstclass.learners.sklearn_learner import SklearnTraining
 
 
+def all_shown(capsys):
+    """Return progress, then the result."""
+    out, err = capsys.readouterr()
+    return err + out
+
+
 @pytest.fixture
 def iris(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -44,7 +50,7 @@ def written(folder) -> dict:
 
 def test_a_grid_writes_the_model_at_the_theta_it_chose(iris, capsys):
     assert run([*IRIS, "--candidates", "0.9,0.5,0.7", "--seed", "3"]) == 0
-    shown = capsys.readouterr().out
+    shown = all_shown(capsys)
     assert "theta 0.9: feasible, 3 of 3 rounds, worst-class validation error" in shown
     assert "a certificate must rest on others" in shown
     values = written(iris)
@@ -86,7 +92,7 @@ def test_an_interrupted_search_writes_the_best_so_far(iris, capsys, monkeypatch)
 
     monkeypatch.setattr(SklearnTraining, "train", interrupted_in_round_3)
     assert run([*IRIS, "--candidates", "0.9,0.5"]) == 1
-    assert "INTERRUPTED: this is the best so far" in capsys.readouterr().out
+    assert "INTERRUPTED: this is the best so far" in all_shown(capsys)
     values = written(iris)
     assert values["interrupted"]
     assert [(row["rounds"], row["status"]) for row in values["candidates"]] == [(2, "interrupted")]
@@ -106,7 +112,7 @@ def test_an_interrupt_before_the_first_round_is_finished_writes_nothing(iris, ca
 
 def test_quiet_shows_the_result_alone(iris, capsys):
     assert run([*IRIS, "--candidates", "0.9", "--quiet"]) == 0
-    shown = capsys.readouterr().out
+    shown = all_shown(capsys)
     assert "theta 0.9: feasible" not in shown
     assert "* 0.9" in shown
 
@@ -114,12 +120,12 @@ def test_quiet_shows_the_result_alone(iris, capsys):
 def test_a_goal_that_is_met(iris, capsys):
     assert run([*IRIS, "--way", "goal", "--goal", "setosa=0.95", "--goal", "others=0.8"]) == 0
     assert load_model(iris / "model").theta_ == (0.95, 0.8, 0.8)
-    assert "the vote meets it on the training rows" in capsys.readouterr().out
+    assert "the vote meets it on the training rows" in all_shown(capsys)
 
 
 def test_a_goal_that_cannot_be_met_ends_with_1_and_the_nearest_floors(twins, capsys):
     assert run([*TWINS, "--way", "goal", "--goal", "0.8", "--resolution", "0.05", "--patience", "5"]) == 1
-    shown = capsys.readouterr().out
+    shown = all_shown(capsys)
     assert "The goal is infeasible." in shown
     assert "blocking class    floor  reached  rows short  nearest feasible" in shown
     assert "theta 0.8: " in shown  # the goal, and then floors by class
@@ -144,7 +150,7 @@ def test_candidates_from_a_method_that_is_trained(iris, capsys):
     values = written(iris)
     assert values["observed_error"] == 0.2  # 2 of 10 validation rows of a class
     assert [row["theta"] for row in values["candidates"]] == [0.8, 0.85, 0.9, 0.95]
-    assert "the baseline's worst-class validation error: 20.0%" in capsys.readouterr().out
+    assert "the baseline's worst-class validation error: 20.0%" in all_shown(capsys)
 
 
 def test_the_best_attainable(iris):

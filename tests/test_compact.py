@@ -558,4 +558,4 @@ def test_bad_input_is_one_message_and_exit_code_2(words, told, place, command):
 
 
 def test_help_names_the_default_drift(command):
-    assert f"(default: {DRIFT})" in re.sub(r"\s+", " ", command("compact", "--help")[1])
+    assert f"[{DRIFT}]" in re.sub(r"\s+", " ", command("compact", "--help")[1])

@@ -713,7 +713,7 @@ def test_the_command_lists_the_same_methods_with_the_same_lines(capsys):
 def test_the_command_gives_everything_as_json(capsys):
     assert run(["methods", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert [(value["name"], value["summary"], value["kind"], value["options"]) for value in values] == [
+    assert [(value["name"], value["summary"], value["kind"], value["options"]) for value in values["methods"]] == [
         (method.name, method.summary, method.kind, method.options) for method in list_methods()
     ]
 

@@ -88,3 +88,12 @@ def test_the_names_that_users_rely_on_are_exported():
     promised += "certify select_theta save_model load_model PortfolioRecord"
     assert set(promised.split()) <= set(worstclass.__all__)
     assert worstclass.WorstClassClassifier().get_params()["theta"] is None
+
+
+def test_the_citation_names_this_version():
+    citation = (SOURCE.parents[1] / "CITATION.cff").read_text()
+    assert f"\nversion: {worstclass.__version__}\n" in citation
+
+
+def test_type_information_is_there():
+    assert (SOURCE / "py.typed").is_file()

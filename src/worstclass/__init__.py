@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from worstclass.selection import select_theta as select_theta
     from worstclass.storage import load_model as load_model
     from worstclass.storage import save_model as save_model
+    from worstclass.tracking import MLflowCallback as MLflowCallback
+    from worstclass.tracking import TensorBoardCallback as TensorBoardCallback
     from worstclass.wrappers.abstention import AbstainingClassifier as AbstainingClassifier
     from worstclass.wrappers.offsets import WorstClassOffsets as WorstClassOffsets
 
@@ -83,6 +85,7 @@ _NAMES = {
     ),
     "selection": ("ThetaSelection", "nearest_feasible_floors", "select_theta"),
     "storage": ("load_model", "save_model"),
+    "tracking": ("MLflowCallback", "TensorBoardCallback"),
     "wrappers.abstention": ("AbstainingClassifier",),
     "wrappers.offsets": ("WorstClassOffsets",),
 }

@@ -27,6 +27,7 @@ from sklearn.base import BaseEstimator
 from worstclass._state import KEEPS_NOTHING, Checkpoint
 from worstclass.data.fingerprints import row_hashes
 from worstclass.exceptions import CheckpointError, ParameterError
+from worstclass.learners.indexed import fit_labels
 from worstclass.randomness import SeedTree
 
 #: parameters that do not change what is computed, or that may change before a fit goes on
@@ -84,9 +85,9 @@ def fit_kept(model: Any, X: Any, y: Any, checkpoint: Checkpoint, name: str, **op
     kept = checkpoint.read(name)
     if kept is not None:
         return kept["model"]
-    model.fit(X, y, **options)
-    checkpoint.keep(name, lambda: {"model": model})
-    return model
+    fitted = fit_labels(model, X, y, **options)
+    checkpoint.keep(name, lambda: {"model": fitted})
+    return fitted
 
 
 @contextmanager

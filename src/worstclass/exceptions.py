@@ -12,7 +12,8 @@
     ├── ModelFormatError (ValueError)      a model folder cannot be read
     ├── CheckpointError (RuntimeError)     a checkpoint cannot be written, or another process is using it
     ├── WorkerError (RuntimeError)         a worker process ended before its work was done
-    └── ExportError (ValueError)           a model cannot be exported, or its file would answer otherwise
+    ├── ExportError (ValueError)           a model cannot be exported, or its file would answer otherwise
+    └── MissingPackageError (ImportError)  an optional package is not installed
 
     KeyboardInterrupt
     └── SelectionInterrupted               the user interrupted a search for theta; carries the best it had
@@ -97,6 +98,13 @@ class WorkerError(WorstClassError, RuntimeError):
 
 class ExportError(WorstClassError, ValueError):
     """A model cannot be exported, or the exported file would answer otherwise than the model."""
+
+
+class MissingPackageError(WorstClassError, ImportError):
+    """An optional package is not installed."""
+
+    def __init__(self, owner: str, package: str, extra: str) -> None:
+        super().__init__(f"{owner} needs the package {package}, which is not installed: pip install '{extra}'.")
 
 
 class SelectionInterrupted(KeyboardInterrupt):

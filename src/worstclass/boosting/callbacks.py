@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from worstclass.boosting.history import RoundRecord
+from worstclass.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from worstclass.boosting.booster import WorstClassBooster
@@ -55,14 +57,42 @@ class StepInfo:
     failed: bool = False
 
 
+@dataclass(frozen=True)
+class NetworkEpochInfo:
+    """What is known after one epoch of ``NetworkClassifier`` or ``DeepEnsemble``.
+
+    Attributes
+    ----------
+    classes : the classes, in the order of the errors.
+    member : number of the network, from 1.
+    epoch : number of the epoch of this network, from 1.
+    done, total : epochs of all networks so far, and at the most; None where only time or patience ends the training.
+    errors, val_errors : training and validation error of each class; the latter None without validation rows.
+    loss : mean training loss of the epoch.
+    """
+
+    classes: tuple[Any, ...]
+    member: int
+    epoch: int
+    done: int
+    total: int | None
+    errors: tuple[float, ...]
+    val_errors: tuple[float, ...] | None
+    loss: float | None
+
+
 class Callback:
-    """Does nothing; override what you want to hear of. Exceptions raised in a callback end the fit."""
+    """Does nothing; override what you want to hear of. Exceptions raised in a callback end the fit.
+
+    ``WorstClassBooster`` and the other boosters tell of fits, epochs and rounds, ``NetworkClassifier`` and
+    ``DeepEnsemble`` of the epochs of their networks, ``WorstClassClassifier`` of the members of its portfolio.
+    """
 
     def on_fit_start(self, booster: WorstClassBooster, plan: FitPlan) -> None:
         """Before the first round."""
 
     def on_epoch_end(self, booster: WorstClassBooster, info: EpochInfo) -> None:
-        """After every epoch of the learner."""
+        """After every epoch of a booster's learner."""
 
     def on_round_end(self, booster: WorstClassBooster, record: RoundRecord) -> None:
         """After a round has been finished and its member has joined the vote."""
@@ -70,5 +100,21 @@ class Callback:
     def on_step_end(self, estimator: Any, info: StepInfo) -> None:
         """After ``WorstClassClassifier`` has trained a member of its portfolio."""
 
-    def on_fit_end(self, booster: WorstClassBooster) -> None:
-        """After the last round; the booster is fitted."""
+    def on_network_epoch_end(self, estimator: Any, info: NetworkEpochInfo) -> None:
+        """After every epoch of ``NetworkClassifier`` and ``DeepEnsemble``."""
+
+    def on_fit_end(self, estimator: Any) -> None:
+        """After the fit of a booster, of networks or of a portfolio; the estimator is fitted."""
+
+
+def check_callbacks(callbacks: Any, owner: str) -> None:
+    """Refuse what is no list of callbacks."""
+    for callback in callbacks or ():
+        if not isinstance(callback, Callback):
+            raise ParameterError("callbacks", owner, allowed="a list of Callback objects", got=callback)
+
+
+def tell(callbacks: Sequence[Callback] | None, event: str, *news: Any) -> None:
+    """Call a method of every callback."""
+    for callback in callbacks or ():
+        getattr(callback, event)(*news)

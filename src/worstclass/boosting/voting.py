@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._checks import check_choice, check_count, check_positive
 from worstclass._state import Checkpoint
 from worstclass._typing import FloatArray
-from worstclass.boosting.callbacks import Callback, FitPlan
+from worstclass.boosting.callbacks import Callback, FitPlan, check_callbacks, tell
 from worstclass.boosting.history import Compaction, RoundRecord, UnmetEdge, best_prefix
 from worstclass.boosting.rounds import BoostingRun
 from worstclass.boosting.vote import VoteTally, early_vote
@@ -214,10 +214,7 @@ class MajorityVote(LearnerClassifier):
         check_count(self.max_epochs, "max_epochs", self._owner, words=(None,))
         check_positive(self.max_seconds, "max_seconds", self._owner, words=(None,))
         check_choice(self.select_on, "select_on", self._owner, SELECTION)
-        for callback in self.callbacks or ():
-            if not isinstance(callback, Callback):
-                raise ParameterError("callbacks", self._owner, allowed="a list of Callback objects", got=callback)
+        check_callbacks(self.callbacks, self._owner)
 
     def _tell(self, event: str, *news: Any) -> None:
-        for callback in self.callbacks or ():
-            getattr(callback, event)(self, *news)
+        tell(self.callbacks, event, self, *news)

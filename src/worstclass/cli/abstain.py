@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from worstclass.cli.console import OptionError, say, say_json
+from worstclass.cli.console import OptionError, say, tell
 from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, OutFolder, numbers_by_class
 
 #: margins, as the library calls them
@@ -15,15 +15,13 @@ MARGINS = {"auto": "auto", "mean": "mean-proba", "own": "own"}
 
 Risk = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Risk limit of the answered rows: 0.1, or class=0.02 (repeatable; 1 for no limit).", show_default=False
-    ),
+    typer.Option(metavar="RISK", help="Risk limit: 0.1, or class=0.02 (repeatable).", show_default=False),
 ]
 Margin = Annotated[
     Literal["auto", "mean", "own"],
-    typer.Option(help="Margin by the members' mean probabilities, or the model's own (votes, offsets)."),
+    typer.Option(help="By mean probabilities, or the model's own."),
 ]
-Proving = Annotated[float, typer.Option(help="Share of the rows that prove the rule; the others choose it.")]
+Proving = Annotated[float, typer.Option(help="Share of the rows that prove, not choose.")]
 
 
 def abstain(
@@ -54,6 +52,7 @@ def abstain(
         write_model,
         write_report,
     )
+    from worstclass.cli.progress import busy
     from worstclass.wrappers.abstention import AbstainingClassifier
 
     if not risk:
@@ -73,18 +72,17 @@ def abstain(
         random_state=data.seed,
         allow_equal_rows=allow_equal_rows,
     )
-    certificate = careful.fit(rows.X, rows.y).certificate_
+    with busy(f"choosing and proving a rule on {rows}"):
+        certificate = careful.fit(rows.X, rows.y).certificate_
     settings = {"risk": risk, "delta": delta, "margin": careful.margin_, "proving": proving}
     made = made_by(data, data.seed, rows, **settings, allow_equal_rows=allow_equal_rows)
     record = {**certificate.to_dict(), "model": model.name, **made}
     place = write_model(careful, out, {CERTIFICATE: record})
     page = write_report(careful, out, rows, rows_name(rows, data))
-    if data.json:
-        say_json(record)
-    else:
-        choosing = f"{certificate.n_choosing:,} choose the rule, {certificate.n_rows:,} prove it"
-        say(f"{rows} of {Path(data.data).name}, part: {rows.name}; {choosing}\n{certificate}")
-        if not careful.proven_:
-            say("The model answers nothing. The counts are those of the first rule tested.")
-        say(f"model:       {out}\ncertificate: {place / CERTIFICATE}\nreport:      {page}")
+    tell(record)
+    choosing = f"{certificate.n_choosing:,} choose the rule, {certificate.n_rows:,} prove it"
+    say(f"{rows} of {Path(data.data).name}, part: {rows.name}; {choosing}\n{certificate}")
+    if not careful.proven_:
+        say("The model answers nothing. The counts are those of the first rule tested.")
+    say(f"model:       {out}\ncertificate: {place / CERTIFICATE}\nreport:      {page}")
     return exit_code(certificate.verdict)

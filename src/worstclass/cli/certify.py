@@ -8,16 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from worstclass.cli.console import OptionError, say, say_json
+from worstclass.cli.console import OptionError, say, tell
 from worstclass.cli.options import AllowEqualRows, Delta, HeldOutOptions, ModelFolder, numbers_by_class
 
 Require = Annotated[
     list[str] | None,
-    typer.Option(help="Accuracy floor to prove: 0.8, or class=0.95 (repeatable; a number alone is for the rest)."),
+    typer.Option(metavar="FLOOR", help="Floor to prove: 0.8, or class=0.95 (repeatable)."),
 ]
-Save = Annotated[
-    bool, typer.Option("--save", help="Keep the certificate with the model (results/certificate.json); export adds it.")
-]
+Save = Annotated[bool, typer.Option("--save", help="Keep the certificate with the model, for export.")]
 
 
 def certify(
@@ -39,23 +37,24 @@ def certify(
     """
     from worstclass.certificates.held_out import certify as certify_floors
     from worstclass.cli.model import CERTIFICATE, exit_code, open_with_rows
+    from worstclass.cli.progress import busy
     from worstclass.storage import results_folder
 
     (asked, rows), name = open_with_rows(model, data), Path(data.data).name
     options: dict[str, Any] = {"delta": delta, "allow_equal_rows": allow_equal_rows}
     if require:
         floors = numbers_by_class(require, asked.classes_.tolist(), "--require")
-        certificate: Any = certify_floors(asked, rows.X, rows.y, require=floors, **options)
+        with busy(f"asking about {rows}"):
+            certificate: Any = certify_floors(asked, rows.X, rows.y, require=floors, **options)
     elif hasattr(asked, "certify"):
-        certificate = asked.certify(rows.X, rows.y, **options)
+        with busy(f"asking about {rows}"):
+            certificate = asked.certify(rows.X, rows.y, **options)
     else:
         raise OptionError("Missing option --require. Give the accuracy floor to prove, for example --require 0.8.")
     where = {"data": name, "part": rows.name, "available": rows.available, "seed": data.seed}
     record = {**certificate.to_dict(), "model": str(model), **where}
-    if data.json:
-        say_json(record)
-    else:
-        say(f"{rows} of {name}, part: {rows.name}\n{certificate}")
+    tell(record)
+    say(f"{rows} of {name}, part: {rows.name}\n{certificate}")
     if save:
         file = results_folder(model) / CERTIFICATE
         file.parent.mkdir(exist_ok=True)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from worstclass.cli.console import OptionError, say, say_table
+from worstclass.cli.console import OptionError, say, say_table, tell
 from worstclass.cli.options import ModelFolder, OutFolder, SameSplitOptions
 
 #: how rows are divided where neither the user nor a record of the fit says it
@@ -23,10 +23,8 @@ PARTS = ("training", "validation", "test")
 #: training rows on which the time to predict is measured
 TIMED_ROWS = 200
 
-Tolerance = Annotated[float, typer.Option(help="Share of the rows of a class that may be wrong in addition.")]
-Drift = Annotated[
-    float | None, typer.Option(help="How far shares of the votes may move (default: 0.022); 1: any distance.")
-]
+Tolerance = Annotated[float, typer.Option(help="Share of a class that may be wrong in addition.")]
+Drift = Annotated[float | None, typer.Option(help="How far shares of the votes may move [0.022].")]
 
 
 def compact(
@@ -46,6 +44,7 @@ def compact(
     from worstclass.boosting.compaction import compact as compact_vote
     from worstclass.cli.data import Data
     from worstclass.cli.model import made_by, newest_part, open_model, write_model, write_report
+    from worstclass.cli.progress import busy
     from worstclass.experiments.run import RunResult
     from worstclass.report.summary import verdict
     from worstclass.storage.folder import require_own
@@ -59,7 +58,8 @@ def compact(
     splits = opened.splits(seed, whole)
     rows = [values for part in (splits.train, splits.val) if part is not None for values in (part.X, part.y)]
     limits = {"tolerance": tolerance, "drift": DRIFT if drift is None else drift}
-    smaller = compact_vote(whole, *rows, **limits)
+    with busy("looking for a smaller vote"):
+        smaller = compact_vote(whole, *rows, **limits)
     made = made_by(data, seed, **{**fitted.get("settings", {}), **limits})
     made["data"] |= {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
     seconds = fitted.get("seconds", 0.0) + time.perf_counter() - started
@@ -71,6 +71,7 @@ def compact(
     record = {"model": model.name, **made, **asdict(smaller.compaction_), "before": before, "after": after}
     (place / "compact.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     page = write_report(smaller, out, *newest_part(splits))
+    tell({**record, "out": str(out), "floors_met": result.floors_met})
     _say_gains(before, after)
     say(f"\n{smaller.compaction_}")
     if result.floors_met is not None:

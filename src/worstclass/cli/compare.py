@@ -10,23 +10,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from worstclass.cli import complete
 from worstclass.cli import options as opt
-from worstclass.cli.console import OptionError, option_of, say
+from worstclass.cli.console import OptionError, note, option_of, say, tell
 from worstclass.cli.resume import remember
+from worstclass.cli.settings import write_settings
 
 if TYPE_CHECKING:
     from worstclass.cli.data import Data
     from worstclass.experiments.plan import ComparisonPlan
 
-Out = Annotated[Path | None, typer.Option(help="Folder for the results (default: comparison-DATA).")]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results [comparison-DATA].")]
 Methods = Annotated[
     str,
     typer.Option(
-        help="Names with commas between them, or all (see: worstclass methods); +file.py:factory adds your own."
+        metavar="NAMES",
+        help="all, or a,b,+file.py:own (see: worstclass methods).",
+        autocompletion=complete.methods,
     ),
 ]
 Seeds = Annotated[int, typer.Option(help="Number of seeds: draws or splits of the data.", min=1)]
-Gamma = Annotated[float | None, typer.Option(help="Edge above 1/2 of every round, for the boosting methods.")]
+Gamma = Annotated[float | None, typer.Option(help="Edge above 1/2 of every round, for boosting.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Run again what the folder has.")]
 
 
@@ -57,6 +61,7 @@ def compare(
     """
     from worstclass.cli.data import VAL_SHARE, Data
     from worstclass.cli.model import network_options, own_methods
+    from worstclass.cli.progress import training_lines
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
     from worstclass.methods import DEFAULT_EPOCHS, find_method, list_methods
@@ -89,24 +94,27 @@ def compare(
     left_out = [method.name for method in list_methods() if not method.is_installed]
     if names == ["all"] and left_out:
         install = "pip install 'worstclass[compare]' installs what they need"
-        say(f"left out: {', '.join(left_out)} ({install})", quiet=quiet)
+        note(f"left out: {', '.join(left_out)} ({install})", quiet=quiet)
     folder = out or Path(f"comparison-{Path(data.data).stem}")
     remember(folder)
     cells = folder / "cells"
     try:
-        show = partial(say, quiet=quiet)
-        run = partial(rules.run_comparison, plan, opened.splits, cells, show)
-        results = run(n_jobs=jobs, cluster=cluster, overwrite=overwrite)
+        with training_lines(quiet) as show:
+            run = partial(rules.run_comparison, plan, opened.splits, cells, show)
+            results = run(n_jobs=jobs, cluster=cluster, overwrite=overwrite)
     except KeyboardInterrupt:
         n_kept = len(list(cells.glob("*.json")))
-        say(f"{n_kept} results are kept in {cells}; the same command continues from there.")
+        note(f"{n_kept} results are kept in {cells}; the same command continues from there.")
         return 130
     comparison = Comparison.from_results(results)
+    write_settings(folder)
     files = [*write_comparison(comparison, folder), write_page(folder)]
+    winner = fit_command(plan, comparison.best, data, network, theta) if comparison.best in chosen else None
+    tell({**comparison.model_dump(mode="json"), "files": list(map(str, files)), "fit_command": winner})
     say(comparison_text(comparison))
     say("\n".join(f"written: {file}" for file in files))
-    if comparison.best in chosen:
-        say(f"To fit and save the winner: {fit_command(plan, comparison.best, data, network, theta)}")
+    if winner is not None:
+        say(f"To fit and save the winner: {winner}")
     return 1 if comparison.failures else 0
 
 

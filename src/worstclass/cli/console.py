@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -60,6 +61,10 @@ _PHRASES = {
 }
 
 
+#: whether the command was asked for JSON
+_JSON: ContextVar[bool] = ContextVar("json", default=False)
+
+
 class OptionError(WorstClassError):
     """An option is missing, or cannot be used here."""
 
@@ -105,14 +110,35 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return Console(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def say(text: object, style: str | None = None, *, quiet: bool = False) -> None:
-    """Print text."""
-    console(quiet=quiet).print(str(text), style=style)
+def say(text: object, style: str | None = None) -> None:
+    """Print text for people; not with --json."""
+    console(quiet=_JSON.get()).print(str(text), style=style)
 
 
-def say_json(values: Any) -> None:
-    """Print JSON."""
-    typer.echo(json.dumps(values, indent=1))
+def tell(values: Mapping[str, Any]) -> None:
+    """Print the result of a command as one JSON object, with --json."""
+    if _JSON.get():
+        typer.echo(json.dumps(values, indent=1, default=str))
+
+
+def note(text: object, *, quiet: bool = False) -> None:
+    """Print how far a command is, on the standard error stream."""
+    console(stderr=True, quiet=quiet).print(str(text))
+
+
+@contextmanager
+def as_json(wanted: bool) -> Iterator[None]:
+    """Let commands ``tell`` instead of ``say``."""
+    before = _JSON.set(wanted)
+    try:
+        yield
+    finally:
+        _JSON.reset(before)
+
+
+def wants_json() -> bool:
+    """Whether the command was asked for JSON."""
+    return _JSON.get()
 
 
 def say_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> None:
@@ -175,9 +201,17 @@ def stopped_gently(clock: Clock) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def is_live(shown: Console) -> bool:
+    """Whether lines can be changed in place: on a terminal, unless NO_COLOR asks for plain output."""
+    return shown.is_terminal and not shown.no_color
+
+
 @contextmanager
-def bars(quiet: bool) -> Iterator[Callable[[str, float, float | None], None]]:
-    """Show a bar for each name on the standard error stream; call what is given with name, done and total."""
+def bars(quiet: bool, *, lines: bool = False) -> Iterator[Callable[[str, float, float | None], None]]:
+    """Show a bar for each name on the standard error stream; call what is given with name, done and total.
+
+    With ``lines``, a line says that a name is done where they cannot be changed in place.
+    """
     from rich.progress import Progress
 
     tasks: dict[str, Any] = {}
@@ -186,6 +220,9 @@ def bars(quiet: bool) -> Iterator[Callable[[str, float, float | None], None]]:
         if name not in tasks:
             tasks[name] = progress.add_task(name, total=total)
         progress.update(tasks[name], completed=done, total=total)
+        if lines and progress.disable and done == total:
+            shown.print(f"{name}: done")
 
-    with Progress(console=console(stderr=True, quiet=quiet)) as progress:
+    shown = console(stderr=True, quiet=quiet)
+    with Progress(console=shown, disable=not is_live(shown)) as progress:
         yield show

@@ -5,13 +5,14 @@ Exit codes of ``check``: 0 the files are the official ones; 1 something differs 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass.cli.console import bars, say, say_table
-from worstclass.cli.options import Quiet
+from worstclass.cli import complete
+from worstclass.cli.console import bars, say, say_table, tell
+from worstclass.cli.help import OneScreenCommand
+from worstclass.cli.options import Quiet, Root, expanded
 from worstclass.exceptions import DatasetError
 
 if TYPE_CHECKING:
@@ -19,17 +20,14 @@ if TYPE_CHECKING:
 
 datasets_app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
 
-Name = Annotated[str, typer.Argument(help="A data set's name.")]
-Root = Annotated[
-    Path | None, typer.Option(help="Folder of the data sets (WORSTCLASS_DATA, or a folder in the user's cache).")
-]
+Name = Annotated[str, typer.Argument(help="Name of a data set.", autocompletion=complete.datasets)]
 Size = Annotated[int | None, typer.Option(help="Pixels of a MedMNIST set: 28, 64, 128 or 224.")]
-Split = Annotated[
-    str | None, typer.Option(help="Grouping of EMNIST: byclass, bymerge, balanced, letters, digits or mnist.")
+Split = Annotated[str | None, typer.Option(help="EMNIST: byclass, bymerge, balanced, letters, digits or mnist.")]
+Mirror = Annotated[
+    str | None, typer.Option("--from", metavar="URL", help="Folder that has the files by their official names.")
 ]
 
 
-@datasets_app.callback(invoke_without_command=True)
 def list_datasets(context: typer.Context, root: Root = None) -> None:
     """List the named data sets; check or get one.
 
@@ -44,7 +42,7 @@ def list_datasets(context: typer.Context, root: Root = None) -> None:
     from worstclass.data.facts import data_root, find
     from worstclass.data.registry import DATASETS
 
-    rows = []
+    rows, facts = [], []
     for dataset in DATASETS.values():
         try:
             found = find(dataset, root)
@@ -53,12 +51,14 @@ def list_datasets(context: typer.Context, root: Root = None) -> None:
             where = "-"
         parts = (f"{dataset.rows[part]:,}" if part in dataset.rows else "-" for part in ("train", "val", "test"))
         rows.append((dataset.name, str(dataset.n_classes), " / ".join(parts), where))
+        known = {"name": dataset.name, "classes": dataset.n_classes, "rows": dict(dataset.rows)}
+        facts.append({**known, "where": None if where == "-" else where, "summary": dataset.summary})
+    tell({"root": str(data_root(root)), "datasets": facts})
     say_table(("name", "classes", "train / val / test", "where"), rows, left=(0, 3))
     say(f"\nfiles are looked for in {data_root(root)}; get those of a set with: worstclass datasets get NAME")
 
 
-@datasets_app.command()
-def check(name: Name, root: Root = None, size: Size = None, split: Split = None) -> None:
+def check(name: Name, root: Root = None, size: Size = None, split: Split = None) -> int:
     """Compare the files of a data set with the official ones: checksums, and rows of each class and part.
 
     Exit code 0: as published. 1: something differs or is damaged. 2: files are missing.
@@ -68,27 +68,27 @@ def check(name: Name, root: Root = None, size: Size = None, split: Split = None)
     from worstclass.data.files import UNKNOWN, check_dataset
 
     result = check_dataset(name, root, **_variant(size, split))
-    dataset = result.dataset
+    dataset, counts = result.dataset, {part: count.tolist() for part, count in result.counts.items()}
+    files = {str(path): verdict for path, verdict in result.files.items()}
+    tell({"name": dataset.name, "files": files, "counts": counts, "problems": list(map(str, result.problems))})
     facts = {"licence": dataset.licence, "cite": dataset.citation}
     lines = [f"{dataset.name}: {dataset.summary}", *(f"{title}: {text}" for title, text in facts.items() if text)]
     say("\n".join([*lines, *(f"{path}: {verdict}" for path, verdict in result.files.items())]))
     _show_counts(result)
     if result.problems:
         say("\n".join(f"differs: {problem}" for problem in result.problems))
-        raise typer.Exit(1)
+        return 1
     unknown = list(result.files.values()).count(UNKNOWN)
     say(f"rows as published; no checksum is known of {unknown} file(s)" if unknown else "all as published")
+    return 0
 
 
-@datasets_app.command()
 def get(
     name: Name,
     root: Root = None,
     size: Size = None,
     split: Split = None,
-    mirror: Annotated[
-        str | None, typer.Option("--from", help="Address of a folder that has the files under their official names.")
-    ] = None,
+    mirror: Mirror = None,
     quiet: Quiet = False,
 ) -> None:
     """Download the files of a data set and check them; an interrupted download is continued.
@@ -100,13 +100,20 @@ def get(
 
     dataset = named_dataset(name, **_variant(size, split))
     if dataset.built_in:
+        tell({"files": []})
         say(f"{name} needs no files: it is drawn, or comes with scikit-learn")
         return
     say(f"licence: {dataset.licence}")
-    with bars(quiet) as show:
+    with bars(quiet, lines=True) as show:
         paths = get_dataset(dataset, root, mirror=mirror, progress=show)
+    tell({"files": list(map(str, paths)), "licence": dataset.licence})
     for path in paths:
         say(str(path))
+
+
+datasets_app.callback(invoke_without_command=True)(expanded(list_datasets, config=False))
+for function in (check, get):
+    datasets_app.command(cls=OneScreenCommand)(expanded(function))
 
 
 def _variant(size: int | None, split: str | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worstclass.cli.console import say, say_json
+from worstclass.cli.console import say, tell
 from worstclass.cli.options import HeldOutOptions, ModelFolder
 
 
@@ -14,20 +14,20 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
     Example: worstclass evaluate model fresh.csv --target diagnosis
     """
     from worstclass.cli.model import open_with_rows
+    from worstclass.cli.progress import busy
     from worstclass.data.seen_rows import row_overlap
     from worstclass.metrics import class_report
     from worstclass.wrappers.base import floors_of
 
     asked, rows = open_with_rows(model, data, ("test", "all"))
-    if hasattr(asked, "risk_report"):
-        report = asked.risk_report(rows.X, rows.y)
-    else:
-        report = class_report(rows.y, asked.predict(rows.X), asked.classes_, theta=floors_of(asked))
+    with busy(f"asking about {rows}"):
+        if hasattr(asked, "risk_report"):
+            report = asked.risk_report(rows.X, rows.y)
+        else:
+            report = class_report(rows.y, asked.predict(rows.X), asked.classes_, theta=floors_of(asked))
     seen = row_overlap(rows.X, getattr(asked, "seen_rows_", None)).n_reused
-    if data.json:
-        say_json({**report.to_dict(), "rows": len(rows), "available": rows.available, "seen_rows": seen})
-    else:
-        say(f"{rows}\n{report}")
-        if seen:
-            used = "trained the model or chose something for it. Their errors say little about new rows."
-            say(f"{seen:,} of these rows {used}")
+    tell({**report.to_dict(), "rows": len(rows), "available": rows.available, "seen_rows": seen})
+    say(f"{rows}\n{report}")
+    if seen:
+        used = "trained the model or chose something for it. Their errors say little about new rows."
+        say(f"{seen:,} of these rows {used}")

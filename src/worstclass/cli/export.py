@@ -10,27 +10,26 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from worstclass.cli.console import OptionError, say, say_json, warn
+from worstclass.cli.console import OptionError, say, tell, warn
 from worstclass.cli.options import ComparedRows, HeldOutOptions, ModelFolder
 
-Onnx = Annotated[
-    Path | None, typer.Option(help="ONNX file to write. Needs: pip install 'worstclass[onnx]'.", dir_okay=False)
-]
+Onnx = Annotated[Path | None, typer.Option(metavar="FILE", help="ONNX file to write.", dir_okay=False)]
 Torch = Annotated[
-    Path | None, typer.Option(help="torch.export program (.pt2) to write, of a model of networks.", dir_okay=False)
+    Path | None, typer.Option(metavar="FILE", help="torch program (.pt2) to write, of networks.", dir_okay=False)
 ]
 CertificateFile = Annotated[
     Path | None,
     typer.Option(
         "--certificate",
-        help="JSON of certify --json for the metadata (default: the one kept with the model).",
+        metavar="FILE",
+        help="JSON of certify --json [the one kept with the model].",
         exists=True,
         dir_okay=False,
     ),
 ]
 InputType = Annotated[
     Literal["auto", "float32", "float64", "uint8"],
-    typer.Option(help="Type of the numbers that the file takes (auto: that of DATA)."),
+    typer.Option(help="Type of the numbers that the file takes."),
 ]
 
 
@@ -53,6 +52,7 @@ def export(
     Example: worstclass export model fresh.csv --onnx model.onnx
     """
     from worstclass.cli.model import open_model
+    from worstclass.cli.progress import busy
     from worstclass.export.onnx_file import write_onnx
 
     if onnx is None and torch is None:
@@ -61,16 +61,15 @@ def export(
     names = set(map(str, asked.classes_.tolist()))
     options: dict[str, Any] = {"certificate": _certificate(model, certificate, names), "input_type": input_type}
     reports = []
-    if onnx is not None:
-        reports.append(write_onnx(asked, onnx, _blocks(asked, data), **options))
-    if torch is not None:
-        from worstclass.export.torch_file import write_torch
+    with busy("writing the file and comparing its answers"):
+        if onnx is not None:
+            reports.append(write_onnx(asked, onnx, _blocks(asked, data), **options))
+        if torch is not None:
+            from worstclass.export.torch_file import write_torch
 
-        reports.append(write_torch(asked, torch, _blocks(asked, data), **options))
-    if data.json:
-        say_json([{**asdict(report), "path": str(report.path)} for report in reports])
-    else:
-        say("\n\n".join(map(str, reports)))
+            reports.append(write_torch(asked, torch, _blocks(asked, data), **options))
+    tell({"files": [{**asdict(report), "path": str(report.path)} for report in reports]})
+    say("\n\n".join(map(str, reports)))
 
 
 def _blocks(model: Any, data: ComparedRows) -> Iterator[Any] | None:

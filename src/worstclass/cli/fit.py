@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from worstclass.cli import complete
 from worstclass.cli.console import (
     OptionError,
     console,
@@ -18,6 +19,7 @@ from worstclass.cli.console import (
     refuse_given,
     say,
     stopped_gently,
+    tell,
     warn,
 )
 from worstclass.cli.options import BoosterOptions, OutFolder, Quiet, Seed, SelectOn, Theta, TrainingOptions, given
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
 
 MethodName = Annotated[
     str | None,
-    typer.Option(help="Method (see: worstclass methods); default: auto; with --network: auto-networks."),
+    typer.Option(
+        metavar="NAME",
+        help="See worstclass methods [auto, auto-networks].",
+        autocompletion=complete.method,
+    ),
 ]
 OwnOptions = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the method (repeatable).")
@@ -56,12 +62,10 @@ def fit(
     """Train a classifier, save it and report on it.
 
     The default method combines several classifiers for the lowest error of the worst class. It estimates the errors
-    for new rows by cross-validation. With --theta every class is to meet its accuracy floor first. The paper's booster
-    is --method ours, or ours-trees for tables; it needs --theta.
+    for new rows by cross-validation. The paper's booster is --method ours, or ours-trees for tables, with --theta.
 
-    Exit code 0: done, and floors are met: on held-out rows by the default, on training rows by ours and ours-trees.
-    1: done, but a floor is missed, or training was interrupted and what was finished is saved. 2: bad input. 130:
-    interrupted before anything was finished, or after training, with the model saved.
+    Exit code 0: done, and floors are met (held-out rows; ours: training rows). 1: a floor is missed, or interrupted,
+    with the model saved. 2: bad input. 130: interrupted.
 
     Example: worstclass fit train.csv --target diagnosis --out model
     """
@@ -103,6 +107,8 @@ def fit(
         warn(f"interrupted: the model has the {kept}. To go on: worstclass resume {out}")
     else:
         forget(out)
+    ended = {"floors_met": result.floors_met, "interrupted": interrupted, "out": str(out)}
+    tell({**result.model_dump(mode="json"), **ended})
     say(text_report(result))
     say(f"model:  {out}\nreport: {page}")
     return 130 if noted else 0 if result.floors_met is not False and not interrupted else 1
@@ -151,9 +157,11 @@ def _train(model: Any, splits: Splits, quiet: bool, checkpoint: FolderCheckpoint
     from worstclass.data.seen_rows import SeenRows
     from worstclass.experiments.run import fit_on_splits
 
-    progress, interrupted, started = FitProgress(console(quiet=quiet)), False, time.perf_counter()
+    progress, interrupted, started = FitProgress(console(stderr=True, quiet=quiet)), False, time.perf_counter()
     if hasattr(model, "callbacks"):
         model.callbacks = [progress]
+    else:
+        progress.bar.show(0, None, "training")
     takes_checkpoint = "checkpoint" in inspect.signature(model.fit).parameters
     with progress.bar, stopped_gently(checkpoint.clock) if takes_checkpoint else nullcontext():
         try:

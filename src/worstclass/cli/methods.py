@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from worstclass.cli.console import say_json, say_table
-from worstclass.cli.options import Json
+from worstclass.cli.console import say_table, tell
 
 
-def methods(json: Json = False) -> None:
+def methods() -> None:
     """List the methods.
 
     With --json also their options and references.
@@ -18,9 +17,7 @@ def methods(json: Json = False) -> None:
     from worstclass.methods import list_methods
 
     known = list_methods()
-    if json:
-        say_json([asdict(method) for method in known])
-    else:
-        floors = {method.name: "needed" if method.needs_theta else "possible" for method in known if method.takes_theta}
-        rows = [(method.name, method.kind, floors.get(method.name, ""), method.summary) for method in known]
-        say_table(("method", "kind", "theta", "summary"), rows, left=(0, 1, 2, 3))
+    tell({"methods": [asdict(method) for method in known]})
+    floors = {method.name: "needed" if method.needs_theta else "possible" for method in known if method.takes_theta}
+    rows = [(method.name, method.kind, floors.get(method.name, ""), method.summary) for method in known]
+    say_table(("method", "kind", "theta", "summary"), rows, left=(0, 1, 2, 3))

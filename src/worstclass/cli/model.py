@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from worstclass.cli.console import OptionError, refuse_given
 from worstclass.cli.data import Data, Rows
 from worstclass.cli.options import BoosterOptions, DataOptions, NetworkOptions
+from worstclass.cli.settings import write_settings
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.run import Provenance
@@ -166,6 +167,7 @@ def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
     for name, values in results.items():
         text = values if isinstance(values, str) else json.dumps(values, indent=1) + "\n"
         (place / name).write_text(text, encoding="utf-8")
+    write_settings(place)
     return place
 
 

@@ -16,22 +16,24 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from worstclass.cli.console import OptionError
+from worstclass.cli import complete
+from worstclass.cli.console import OptionError, as_json
+from worstclass.cli.help import show_all, with_metavar
+from worstclass.cli.settings import note_effective, read_config
 from worstclass.exceptions import ParameterError
 
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a model.", show_default=False)]
 OwnNetwork = Annotated[
     str | None,
-    typer.Option(
-        "--network",
-        help="package.module:build or path/to/net.py:build, if the model was trained with your own network.",
-    ),
+    typer.Option("--network", metavar="CODE", help="The model's own network: file.py:build."),
 ]
 OutFolder = Annotated[
-    Path, typer.Option(help="Folder for the model and its results.", file_okay=False, show_default=False)
+    Path,
+    typer.Option(metavar="DIR", help="Folder for the model and its results.", file_okay=False, show_default=False),
 ]
 Theta = Annotated[
-    list[str] | None, typer.Option(help="Accuracy floor: 0.8, or class=0.95 (repeatable; 'others' for the rest).")
+    list[str] | None,
+    typer.Option(metavar="FLOOR", help="Accuracy floor: 0.8, or class=0.95 (repeatable)."),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
 Delta = Annotated[float, typer.Option(help="Probability that the certificate is wrong.")]
@@ -39,15 +41,30 @@ AllowEqualRows = Annotated[
     bool, typer.Option("--allow-equal-rows", help="Accept rows that equal training rows by coincidence.")
 ]
 SelectOn = Annotated[Literal["worst", "average"], typer.Option(help="The validation error that chooses.")]
-Budget = Annotated[str | None, typer.Option(help="Budget of each training: epochs=N, seconds=S or both.")]
+Budget = Annotated[str | None, typer.Option(metavar="BUDGET", help="For each training: epochs=N,seconds=S, or one.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", help="Number of trainings that run in parallel.")]
-Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers train.")]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler whose workers train.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Target = Annotated[str | None, typer.Option(help="Column of the labels, for a table.")]
-Root = Annotated[Path | None, typer.Option(help="Folder with the files of named data sets (default: WORSTCLASS_DATA).")]
+Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the labels, for a table.")]
+Root = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the named data sets' files.")]
 ImageSize = Annotated[int | None, typer.Option(help="Resize images to this many pixels per side.", min=1)]
-MaxRows = Annotated[int, typer.Option(help="Maximum number of rows taken from a named data set.", min=1)]
+MaxRows = Annotated[int, typer.Option(help="Maximum rows taken from a named data set.", min=1)]
+#: options that ``expanded`` adds to commands
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.toml",
+        help="Values of options; what is typed wins.",
+        exists=True,
+        dir_okay=False,
+        is_eager=True,
+        callback=read_config,
+    ),
+]
+HelpAll = Annotated[bool, typer.Option("--help-all", hidden=True, is_eager=True, callback=show_all)]
 
 
 @dataclass(frozen=True)
@@ -58,8 +75,9 @@ class DataOptions:
         str,
         typer.Argument(
             metavar="DATA",
-            help="Name of a data set (see: worstclass datasets), or path of a table, npz file or image folder.",
+            help="Name of a data set, or file or image folder.",
             show_default=False,
+            autocompletion=complete.datasets,
         ),
     ]
     target: Target = None
@@ -70,12 +88,11 @@ class DataOptions:
 
 @dataclass(frozen=True)
 class HeldOutOptions(DataOptions):
-    """Rows for a model that is there, and how the result is printed."""
+    """Rows for a model that is there."""
 
     network: OwnNetwork = None
     max_rows: MaxRows = 10_000
     seed: Seed = 0
-    json: Json = False
 
 
 @dataclass(frozen=True)
@@ -86,8 +103,9 @@ class ComparedRows:
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="Rows to compare answers on: a data set's name, or path of a table, npz file or image folder.",
+            help="Rows to compare answers on, as for fit.",
             show_default=False,
+            autocompletion=complete.datasets,
         ),
     ] = None
     target: Target = None
@@ -96,17 +114,14 @@ class ComparedRows:
     network: OwnNetwork = None
     max_rows: MaxRows = 10_000
     seed: Seed = 0
-    json: Json = False
 
 
 @dataclass(frozen=True)
 class SplitOptions(DataOptions):
     """Rows that are divided."""
 
-    val_share: Annotated[
-        float | None, typer.Option(help="Share of the rows held out for validation, where the data has no such part.")
-    ] = None
-    test_share: Annotated[float, typer.Option(help="Share of the rows of a file held out for testing.")] = 0.2
+    val_share: Annotated[float | None, typer.Option(help="Share of a file's rows held out for validation.")] = None
+    test_share: Annotated[float, typer.Option(help="Share of a file's rows held out for testing.")] = 0.2
 
 
 @dataclass(frozen=True)
@@ -134,7 +149,7 @@ class TrainingOptions(SplitOptions):
 
     max_test_rows: Annotated[int, typer.Option(help="Maximum number of test rows.", min=1)] = 10_000
     ignore: Annotated[
-        list[str] | None, typer.Option(help="Column of a table to leave out, such as an id (repeatable).")
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out, such as an id (repeatable).")
     ] = None
 
 
@@ -144,7 +159,9 @@ class NetworkOptions:
 
     network: Annotated[
         str | None,
-        typer.Option(help="Network: a name (mlp, cnn-small, ...), package.module:build or path/to/net.py:build."),
+        typer.Option(
+            metavar="NETWORK", help="Name (mlp, cnn-small, ...) or file.py:build.", autocompletion=complete.networks
+        ),
     ] = None
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None
     batch_size: Annotated[int | None, typer.Option(help="Batch size.", min=1)] = None
@@ -160,17 +177,17 @@ class BoosterOptions(NetworkOptions):
 
     gamma: Annotated[float | None, typer.Option(help="Edge above 1/2 that every round must reach.")] = None
     n_rounds: Annotated[int | None, typer.Option("--rounds", help="Number of rounds.", min=1)] = None
-    extend: Annotated[int | None, typer.Option(help="Maximum number of extra rounds (default: rounds).", min=0)] = None
+    extend: Annotated[int | None, typer.Option(help="Maximum extra rounds [rounds].", min=0)] = None
     max_epochs_per_round: Annotated[int | None, typer.Option(help="Maximum epochs per round.", min=1)] = None
     patience: Annotated[int | None, typer.Option(help="Epochs without progress before a round ends.", min=1)] = None
     weighting: Annotated[
-        Literal["per-class-mean", "per-instance"] | None, typer.Option(help="Row weights (default: per-class-mean).")
+        Literal["per-class-mean", "per-instance"] | None, typer.Option(help="Row weights [per-class-mean].")
     ] = None
     start: Annotated[
-        Literal["fresh", "same", "warm"] | None, typer.Option(help="Weights at the start of a round (default: fresh).")
+        Literal["fresh", "same", "warm"] | None, typer.Option(help="Weights at the start of a round [fresh].")
     ] = None
     optimizer_state: Annotated[
-        Literal["fresh", "carry"] | None, typer.Option(help="Optimizer state at the start of a round (default: fresh).")
+        Literal["fresh", "carry"] | None, typer.Option(help="Optimizer state at the start of a round [fresh].")
     ] = None
 
     def booster(self) -> dict[str, Any]:
@@ -178,27 +195,51 @@ class BoosterOptions(NetworkOptions):
         return given(self, "gamma", "n_rounds", "extend", "max_epochs_per_round", "patience", "weighting")
 
 
-def expanded(function: Callable[..., int | None]) -> Callable[..., None]:
-    """Return the command of a function: groups become options, and the number it returns becomes the exit code."""
-    options: list[inspect.Parameter] = []
+#: what every command has besides its own options
+_COMMON = [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    for name, default, annotation in (
+        ("context", inspect.Parameter.empty, typer.Context),
+        ("config", None, Config),
+        ("json", False, Json),
+        ("help_all", False, HelpAll),
+    )
+]
+
+
+def expanded(function: Callable[..., int | None], *, config: bool = True) -> Callable[..., None]:
+    """Return the command of a function: groups become options, and the number it returns becomes the exit code.
+
+    Every command has ``--json``, ``--help-all`` and, with ``config``, ``--config``.
+    """
+    found: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+    parameters = inspect.signature(function, eval_str=True).parameters
+    for parameter in parameters.values():
         group: Any = parameter.annotation
         if isinstance(group, type) and is_dataclass(group):
             groups[parameter.name] = group
-            options += inspect.signature(group, eval_str=True).parameters.values()
+            found += inspect.signature(group, eval_str=True).parameters.values()
         else:
-            options.append(parameter)
-    options.sort(key=lambda option: option.default is not option.empty)  # those that must be given first
+            found.append(parameter)
+    found += [option for option in _COMMON if option.name not in parameters and (config or option.name != "config")]
+    options = sorted(found, key=lambda option: option.default is not option.empty)  # those that must be given first
 
     def command(**values: Any) -> None:
+        note_effective(values["context"], values)
+        wants_json = values.pop("json")
+        for option in _COMMON:
+            if option.name not in parameters:
+                values.pop(option.name, None)
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        if code := function(**values):
+        with as_json(wants_json):
+            code = function(**values)
+        if code:
             raise typer.Exit(code)
 
     command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__annotations__ = {option.name: option.annotation for option in options}
+    command.__annotations__ = {option.name: with_metavar(option.annotation) for option in options}
     keywords = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
     command.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     return command

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from worstclass.cli.console import bars, say
+from worstclass.cli.console import bars, say, tell
 from worstclass.cli.options import ImageSize, ModelFolder, OwnNetwork, Quiet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-File = Annotated[
-    Path, typer.Argument(help="CSV, Parquet or npz file, or image folder; no labels needed.", show_default=False)
-]
-Out = Annotated[Path, typer.Option(help="File for the answers: .csv, .parquet or .jsonl.", show_default=False)]
-Ids = Annotated[list[str] | None, typer.Option("--id", help="Column to carry over (repeatable).")]
+File = Annotated[Path, typer.Argument(help="Table, npz file or image folder, without labels.", show_default=False)]
+Out = Annotated[Path, typer.Option(metavar="FILE", help="For the answers: .csv, .parquet, .jsonl.", show_default=False)]
+Ids = Annotated[list[str] | None, typer.Option("--id", metavar="COLUMN", help="Column to carry over (repeatable).")]
 OnBad = Annotated[
     Literal["refuse", "skip", "abstain"],
-    typer.Option(help="Rows that the model cannot take: refuse the file, skip them, or abstain."),
+    typer.Option(help="For rows that the model cannot take."),
 ]
 ChunkRows = Annotated[int | None, typer.Option(help="Rows in memory at a time.", min=1)]
 
@@ -57,11 +54,12 @@ def predict(
     chunks = iter_chunks(file, rows, ids=id_ or [], chunk_rows=chunk_rows, image_size=image_size)
 
     def frames() -> Iterator[pd.DataFrame]:
-        with bars(quiet or not os.isatty(2)) as show:
+        with bars(quiet) as show:
             for chunk in chunks:
                 yield answers.of(chunk)
                 show("predicting", chunk.done, 1.0)
         answers.require_rows(file)
 
     write_answers(frames(), out, answers.model.classes_, file)
+    tell({"out": str(out), "written": answers.written, "abstained": answers.abstained, "bad": len(answers.bad)})
     say(f"{answers}: {out}")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from worstclass.cli import options as opt
-from worstclass.cli.console import say, say_json
+from worstclass.cli.console import say, tell
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The --out folder of a command.", show_default=False)]
 
@@ -29,7 +29,6 @@ class ShownRows:
     network: opt.OwnNetwork = None
     max_rows: opt.MaxRows = 10_000
     seed: opt.Seed = 0
-    json: opt.Json = False
 
 
 def report(folder: Folder, rows: ShownRows) -> None:
@@ -51,7 +50,5 @@ def report(folder: Folder, rows: ShownRows) -> None:
         seen = row_overlap(part.X, getattr(model, "seen_rows_", None)).n_reused
         name = f"{rows_name(part, rows)} ({seen:,} of them seen before)" if seen else rows_name(part, rows)
         page = write_report(model, folder, part, name)
-    if rows.json:
-        say_json({"report": str(page)})
-    else:
-        say(f"report: {page}")
+    tell({"report": str(page)})
+    say(f"report: {page}")

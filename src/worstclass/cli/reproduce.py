@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from worstclass.cli import complete
 from worstclass.cli import options as opt
-from worstclass.cli.console import OptionError, say
+from worstclass.cli.console import OptionError, note, say, tell
 from worstclass.cli.resume import remember
+from worstclass.cli.settings import write_settings
 
 if TYPE_CHECKING:
     from worstclass.experiments.paper import Target
     from worstclass.experiments.reproduction import Reproduction
 
 TargetName = Annotated[
-    str | None, typer.Argument(metavar="TARGET", help="Name of a table or figure, or all.", show_default=False)
+    str | None,
+    typer.Argument(
+        metavar="TARGET",
+        help="Name of a table or figure, or all.",
+        show_default=False,
+        autocompletion=complete.targets,
+    ),
 ]
 Scale = Annotated[
     Literal["paper", "cpu", "smoke"],
-    typer.Option(help="paper: its settings; cpu: what 2 cores finish overnight; smoke: seconds, to try it."),
+    typer.Option(help="The paper's settings, a night on 2 cores, or seconds."),
 ]
-Out = Annotated[Path, typer.Option(help="Folder for results, tables and figures; each scale has a folder in it.")]
-Root = Annotated[Path | None, typer.Option(help="Folder of the data sets (default: see worstclass datasets).")]
-Seeds = Annotated[int | None, typer.Option(help="Number of draws or splits, instead of that of the scale.", min=1)]
-Methods = Annotated[str | None, typer.Option(help="Rows of your own: +path/to/file.py:factory, with commas between.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Train again what was made with other settings.")]
-ReportOnly = Annotated[bool, typer.Option("--report-only", help="Train nothing; write tables of what is finished.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for results, tables and figures.")]
+Seeds = Annotated[int | None, typer.Option(help="Number of draws or splits [that of the scale].", min=1)]
+Methods = Annotated[str | None, typer.Option(metavar="LIST", help="Rows of your own: +file.py:factory.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Train again what has other settings.")]
+ReportOnly = Annotated[bool, typer.Option("--report-only", help="Train nothing; show what is finished.")]
 
 
 def reproduce(
@@ -36,7 +42,7 @@ def reproduce(
     *,
     scale: Scale = "cpu",
     out: Out = Path("reproduction"),
-    root: Root = None,
+    root: opt.Root = None,
     seeds: Seeds = None,
     methods: Methods = None,
     jobs: opt.Jobs = None,
@@ -65,44 +71,48 @@ def reproduce(
         return Reproduction(chosen, scale, out / scale, root, seeds, own if chosen.takes_rows else ())
 
     if target is None:
-        say("\n".join(listing([work_of(one) for one in TARGETS.values()])))
+        found = [progress_of(work_of(one)) for one in TARGETS.values()]
+        tell({"targets": found})
+        say("\n".join(listing(found)))
         return 0
     chosen = list(TARGETS.values()) if target == "all" else [find_target(target)]
     remember(out)
-    codes = []
+    write_settings(out)
+    made = []
     for one in chosen:
         work = work_of(one)
         if not work.problems:
             reasons = "\n".join(f"{title}: {why}" for title, why in work.absent.items())
             if len(chosen) == 1:
                 raise OptionError(f"{one.name}: none of its data sets is here (--root).\n{reasons}")
-            say(f"{one.name} is left out: none of its data sets is here.")
+            note(f"{one.name} is left out: none of its data sets is here.", quiet=quiet)
             continue
         if own and not work.own:
-            say(f"{one.name} has no place for a row of --methods.", quiet=quiet)
+            note(f"{one.name} has no place for a row of --methods.", quiet=quiet)
         options = {"n_jobs": jobs, "cluster": cluster, "overwrite": overwrite}
-        codes.append(_make(work, None if report_only else options, quiet=quiet))
-        if codes[-1] == 130:
-            break
-    return max(codes, default=0)
+        try:
+            made.append(_make(work, None if report_only else options, quiet=quiet))
+        except KeyboardInterrupt:
+            kept = f"The finished cells are kept in {work.cells_folder}; the same command continues from there"
+            note(f"{kept}, and --report-only makes a table of them.")
+            return 130
+    tell({"targets": made})
+    return 1 if any(one["failed"] for one in made) else 0
 
 
-def _make(work: Reproduction, options: dict[str, Any] | None, *, quiet: bool) -> int:
-    """Train what is missing of a target, unless the options are None, and write its tables or figure."""
+def _make(work: Reproduction, options: dict[str, Any] | None, *, quiet: bool) -> dict[str, Any]:
+    """Train what is missing of a target, unless the options are None, and write its tables or figure.
+
+    Return its name, the number of trainings that failed, and the files.
+    """
+    from worstclass.cli.progress import training_lines
     from worstclass.report.paper import differences, table_text, write_tables
 
     work.folder.mkdir(parents=True, exist_ok=True)
     failed = 0
     if options is not None:
-        try:
-            made = work.run(partial(say, quiet=quiet), **options)
-        except KeyboardInterrupt:
-            say(
-                f"The finished cells are kept in {work.cells_folder}; the same command continues from there, and "
-                "--report-only makes a table of them."
-            )
-            return 130
-        failed = sum(result.error is not None for result in made)
+        with training_lines(quiet) as show:
+            failed = sum(result.error is not None for result in work.run(show, **options))
     results, refused = work.results()
     if work.target.is_figure:
         from worstclass.report.paper_figures import write_figure
@@ -115,22 +125,29 @@ def _make(work: Reproduction, options: dict[str, Any] | None, *, quiet: bool) ->
         files = write_tables(work, tables, results, refused)
         lines = [table_text(work, tables)]
     say("\n".join([*lines, *refused, *(f"written: {file}" for file in files)]))
-    return 1 if failed else 0
+    return {"target": work.target.name, "failed": failed, "files": list(map(str, files))}
 
 
-def listing(works: list[Reproduction]) -> list[str]:
-    """Return one line a target: what it shows, how many cells are finished, and the time for the rest."""
-    from worstclass._text import duration, text_table
+def progress_of(work: Reproduction) -> dict[str, Any]:
+    """Return what a target shows, how many of its cells are finished, and the seconds for the rest, ready for JSON."""
     from worstclass.experiments.cells import seconds_left
 
+    target, cells, (results, _) = work.target, work.cells(), work.results()
+    facts = {"target": target.name, "alias": target.alias, "shows": target.title, "absent_data": list(work.absent)}
+    return {**facts, "cells": len(cells), "finished": len(results), "seconds_left": seconds_left(cells, results)}
+
+
+def listing(found: list[dict[str, Any]]) -> list[str]:
+    """Return one line a target: what it shows, how many cells are finished, and the time for the rest."""
+    from worstclass._text import duration, text_table
+
     rows = []
-    for work in works:
-        cells, (results, _) = work.cells(), work.results()
-        left = seconds_left(cells, results)
-        done = f"{len(results)} of {len(cells)}" if cells else "-"
-        rest = "-" if len(results) == len(cells) else "not measured" if left is None else duration(left)
-        absent = f" (without {len(work.absent)} data sets that are not here)" if work.absent else ""
-        rows.append([work.target.name, work.target.alias, f"{work.target.title}{absent}", done, rest])
+    for one in found:
+        finished, cells, left = one["finished"], one["cells"], one["seconds_left"]
+        done = f"{finished} of {cells}" if cells else "-"
+        rest = "-" if finished == cells else "not measured" if left is None else duration(left)
+        absent = f" (without {len(one['absent_data'])} data sets that are not here)" if one["absent_data"] else ""
+        rows.append([one["target"], one["alias"], f"{one['shows']}{absent}", done, rest])
     head = ["target", "or", "shows", "finished", "time left"]
     note = "Time left: on one core, by the cells of the same kind that are finished."
     return [*text_table(head, rows, left=(0, 1, 2)), "", note]

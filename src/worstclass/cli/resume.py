@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass.cli.console import OptionError, say, warn
+from worstclass.cli.console import OptionError, note, wants_json, warn
+from worstclass.cli.settings import WORDS
 
 if TYPE_CHECKING:
     from worstclass.storage.checkpoint import FolderCheckpoint
 
-#: what was typed
-WORDS: ContextVar[list[str]] = ContextVar("words")
 #: in the folder of results: the command that makes them, and its checkpoint
 COMMAND, CHECKPOINT = "command.json", "checkpoint"
 #: commands that can go on
@@ -37,7 +35,8 @@ def resume(folder: Folder) -> int:
     from worstclass.cli.app import run
 
     words, place = _command(folder)
-    say(f"resuming: {shlex.join(['worstclass', *words])}")
+    note(f"resuming: {shlex.join(['worstclass', *words])}")
+    words += ["--json"] if wants_json() and "--json" not in words else []
     with contextlib.chdir(place):
         return run(words)
 

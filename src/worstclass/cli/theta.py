@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import typer
 
+from worstclass.cli import complete
 from worstclass.cli import options as opt
-from worstclass.cli.console import OptionError, refuse_given, say, stopped_gently, warn
+from worstclass.cli.console import OptionError, refuse_given, say, stopped_gently, tell, warn
 from worstclass.cli.resume import forget, remember, tell_how_to_go_on
 
 #: what the ways need, each an option of its name
@@ -19,14 +19,14 @@ NEEDED = {
 
 Way = Annotated[
     Literal["grid", "baseline", "goal", "best"],
-    typer.Option(
-        help="grid: least worst-class validation error. baseline: the same, above a baseline. goal: whether the goal "
-        "can be met, else the nearest floors. best: the highest floor that can be met."
-    ),
+    typer.Option(metavar="WAY", help="grid, baseline, goal or best, as told above."),
 ]
-Candidates = Annotated[str | None, typer.Option(help="Thetas of the grid: 0.5,0.6,0.7 (default: 0.1 to 0.9).")]
-Goal = Annotated[list[str] | None, typer.Option(help="The goal: 0.8, or class=0.95 (repeatable).")]
-Baseline = Annotated[str | None, typer.Option(help="A method's name or a worst-class error: ce, 0.35.")]
+Candidates = Annotated[str | None, typer.Option(metavar="LIST", help="Thetas of the grid: 0.5,0.6 [0.1 to 0.9].")]
+Goal = Annotated[list[str] | None, typer.Option(metavar="FLOOR", help="The goal: 0.8, or class=0.95 (repeatable).")]
+Baseline = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Method or worst-class error: ce, 0.35.", autocompletion=complete.method),
+]
 Resolution = Annotated[float | None, typer.Option(help="Step between floors (goal, best).")]
 
 
@@ -47,11 +47,12 @@ def theta(
     allow_equal_rows: opt.AllowEqualRows = False,
     quiet: opt.Quiet = False,
 ) -> int:
-    """Choose the accuracy floor.
+    """Choose the accuracy floor on validation rows, and save the model.
 
-    Validation rows choose it; the model fitted at it is saved.
+    --way grid: least worst-class error. baseline: the same, above a baseline. goal: whether the goal can be met, else
+    the nearest floors. best: the highest that can be met.
 
-    Exit code 0: chosen, and a goal is met. 1: the goal cannot be met, or the search was interrupted. 2: bad input.
+    Exit code 0: chosen. 1: the goal cannot be met, or interrupted. 2: bad input.
 
     Example: worstclass theta train.csv --target diagnosis --out model
     """
@@ -59,6 +60,7 @@ def theta(
 
     from worstclass.cli.data import VAL_SHARE, Data
     from worstclass.cli.model import build_estimator, default_booster, made_by, newest_part, write_model, write_report
+    from worstclass.cli.progress import training_lines
     from worstclass.exceptions import SelectionInterrupted
     from worstclass.experiments.run import class_reports
     from worstclass.selection import select_theta
@@ -74,7 +76,8 @@ def theta(
     model = build_estimator(name, opened, train.X, booster, theta=0.0, select_on=select_on, random_state=seed, **limits)
     kept = remember(out)
     try:
-        with stopped_gently(kept.clock):
+        n_fits = None if thetas is None or way in ("goal", "best") else len(thetas)
+        with stopped_gently(kept.clock), training_lines(quiet, n_fits) as show:
             selection = select_theta(
                 model,
                 *rows,
@@ -85,7 +88,7 @@ def theta(
                 val_share=opened.val_share,
                 resolution=resolution,
                 n_jobs=jobs,
-                progress=partial(say, quiet=quiet),
+                progress=show,
                 # rows of a file that was divided just now are different rows, however equal they look
                 allow_equal_rows=allow_equal_rows or "val" not in getattr(opened.source, "parts", {"val"}),
                 checkpoint=kept,
@@ -107,6 +110,7 @@ def theta(
     }
     place = write_model(chosen, out, {"theta.json": record})
     page = write_report(chosen, out, *newest_part(splits))
+    tell({**record, "out": str(out)})
     say(f"\n{selection}", "red" if not selection.met else "green" if chosen.bound_met_ else "yellow")
     if tested is not None:
         say("\ntest rows", "bold")

@@ -72,6 +72,7 @@ class EpochChoice:
     number : of the network, in the records.
     keep_at : epochs after which the network is kept in ``snapshots``, whatever is chosen.
     member : function from the state of a network to the network; only a checkpoint needs it.
+    show : called with the record of every epoch.
     """
 
     labels: Labels
@@ -83,6 +84,7 @@ class EpochChoice:
     number: int = 1
     keep_at: Collection[int] = ()
     member: Callable[[Any], Member] = lambda state: state
+    show: Callable[[EpochRecord], None] = lambda record: None
     snapshots: dict[int, Member] = field(default_factory=dict, init=False)
     records: list[EpochRecord] = field(default_factory=list, init=False)
     best: EpochRecord | None = field(default=None, init=False)
@@ -93,6 +95,7 @@ class EpochChoice:
         self.meter.count()
         record = self._record(done)
         self.records.append(record)
+        self.show(record)
         if record.epoch in self.keep_at:
             self.snapshots[record.epoch] = done.snapshot()
         better = self.best is None or self._rank(record) < self._rank(self.best)

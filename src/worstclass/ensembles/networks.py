@@ -6,6 +6,7 @@ import copy
 import sys
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from worstclass._checks import check_choice, check_count, check_positive, is_count, suggests_options
 from worstclass._state import Checkpoint
 from worstclass._typing import FloatArray
+from worstclass.boosting.callbacks import Callback, NetworkEpochInfo, check_callbacks, tell
 from worstclass.boosting.hedge import n_rounds_for, resolve_gamma
 from worstclass.checkpoints import checkpoint_of, seeds_of
 from worstclass.data.labels import Labels, training_labels
@@ -46,6 +48,7 @@ class _Networks(LearnerClassifier):
         select_on: str = "worst",
         snapshots: Sequence[int] = (),
         random_state: Any = None,
+        callbacks: Sequence[Callback] | None = None,
     ) -> None:
         self.learner = learner
         self.max_epochs = max_epochs
@@ -54,6 +57,7 @@ class _Networks(LearnerClassifier):
         self.select_on = select_on
         self.snapshots = snapshots
         self.random_state = random_state
+        self.callbacks = callbacks
 
     def fit(
         self,
@@ -91,6 +95,7 @@ class _Networks(LearnerClassifier):
             weight = _row_weights(sample_weight, labels, self._owner)
             self._train(training, labels, weight, validation, seeds, kept)
             self.seen_rows_ = SeenRows.of(X, X_val)
+        tell(self.callbacks, "on_fit_end", self)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -124,10 +129,12 @@ class _Networks(LearnerClassifier):
         members: list[Member] = []
         history: list[EpochRecord] = []
         choices: list[EpochChoice] = []
-        for number, epochs in enumerate(self._shares(labels), start=1):
+        shares = self._shares(labels)
+        for number, epochs in enumerate(shares, start=1):
             if members and meter.spent:
                 break
-            options = (number, self.snapshots, training.member)
+            show = partial(self._show, labels.classes, meter, sum(shares))
+            options = (number, self.snapshots, training.member, show)
             choice = EpochChoice(labels, validation, self.select_on, epochs, self.patience, meter, *options)
             seed, name = seeds.seed(1, number), f"network-{number:04d}"
             members.append(training.train(weight, choice, seed, checkpoint, name).member)
@@ -140,6 +147,16 @@ class _Networks(LearnerClassifier):
         self.n_epochs_ = meter.epochs
         self._conclude(choices)
 
+    def _show(self, classes: npt.NDArray[Any], meter: Meter, total: int, record: EpochRecord) -> None:
+        """Tell callbacks of an epoch."""
+        if not self.callbacks:
+            return
+        errors, held = tuple(record.training.errors.tolist()), record.validation
+        val_errors = None if held is None else tuple(held.errors.tolist())
+        known = (meter.epochs, total if total < sys.maxsize else None, errors, val_errors, record.loss)
+        info = NetworkEpochInfo(tuple(classes.tolist()), record.member, record.epoch, *known)
+        tell(self.callbacks, "on_network_epoch_end", self, info)
+
     def _conclude(self, choices: list[EpochChoice]) -> None:
         """Set what only one kind of them has."""
 
@@ -148,6 +165,7 @@ class _Networks(LearnerClassifier):
         check_count(self.patience, "patience", self._owner, words=(None,))
         check_positive(self.max_seconds, "max_seconds", self._owner, words=(None,))
         check_choice(self.select_on, "select_on", self._owner, (*SELECTION, LOSS))
+        check_callbacks(self.callbacks, self._owner)
         if not isinstance(self.snapshots, Sequence) or not all(is_count(epoch) for epoch in self.snapshots):
             allowed = "a list of epochs, each a positive whole number"
             raise ParameterError("snapshots", self._owner, allowed=allowed, got=self.snapshots)
@@ -168,6 +186,7 @@ class NetworkClassifier(_Networks):
         Among equals the other one decides, then the earlier epoch. ``"loss"``: the epoch with the least training loss;
         validation rows then only have their errors counted.
     random_state : seed of everything random; the global generators are neither read nor changed.
+    callbacks : ``Callback`` objects; ``on_network_epoch_end`` and ``on_fit_end`` are called.
 
     Attributes
     ----------
@@ -233,7 +252,8 @@ class DeepEnsemble(_Networks):
         ``gamma``, and at most one for each epoch of the budget.
     gamma : what ``"auto"`` reckons with.
     max_epochs : epochs over the training sample of all networks together, shared out equally. None: 200 for each.
-    patience, max_seconds, select_on, random_state : as of ``NetworkClassifier``, the first and third for each network.
+    patience, max_seconds, select_on, random_state, callbacks : as of ``NetworkClassifier``, the first and third for
+        each network.
 
     Attributes
     ----------
@@ -257,6 +277,7 @@ class DeepEnsemble(_Networks):
         max_seconds: float | None = None,
         select_on: str = "worst",
         random_state: Any = None,
+        callbacks: Sequence[Callback] | None = None,
     ) -> None:
         super().__init__(
             learner,
@@ -265,6 +286,7 @@ class DeepEnsemble(_Networks):
             max_seconds=max_seconds,
             select_on=select_on,
             random_state=random_state,
+            callbacks=callbacks,
         )
         self.n_estimators = n_estimators
         self.gamma = gamma

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
@@ -71,7 +71,8 @@ def as_classifier(learner: Any, n_rows: int) -> Any:
 
         steps = math.ceil(n_rows / learner.batch_size)
         learner = NetworkClassifier(learner, max_epochs=min(max(NETWORK_STEPS // steps, LEAST_EPOCHS), MOST_EPOCHS))
-    if isinstance(learner, type | WeakLearner) or not isinstance(learner, BaseEstimator) or not is_classifier(learner):
+    tagged = hasattr(learner, "__sklearn_tags__") and hasattr(learner, "get_params")  # catboost has no base class
+    if isinstance(learner, type | WeakLearner) or not tagged or not is_classifier(learner):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learner)
     if not hasattr(learner, "predict_proba"):
         hint = "CalibratedClassifierCV of scikit-learn adds it to a classifier."

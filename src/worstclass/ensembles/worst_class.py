@@ -21,7 +21,7 @@ from worstclass._checks import check_count, check_positive, suggests_options
 from worstclass._state import Checkpoint, Stateful
 from worstclass._text import n_of
 from worstclass._typing import FloatArray
-from worstclass.boosting.callbacks import Callback, StepInfo
+from worstclass.boosting.callbacks import Callback, StepInfo, check_callbacks, tell
 from worstclass.checkpoints import checkpoint_of, seeds_of
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import Labels, known_labels, require_pair, training_labels
@@ -176,6 +176,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         with checkpoint_of(self, checkpoint, X, y, X_val, y_val) as kept:
             schedule = self._fit(X, y, X_val, y_val, kept)
         self._warn(schedule)
+        tell(self.callbacks, "on_fit_end", self)
         if schedule.interrupted:
             raise KeyboardInterrupt
         return self
@@ -321,8 +322,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
                 step = StepInfo(
                     f"{name} ({part})" if part else name, done, total, seconds, left, failed=len(errors) > n_failed
                 )
-                for callback in self.callbacks or ():
-                    callback.on_step_end(self, step)
+                tell(self.callbacks, "on_step_end", self, step)
         except KeyboardInterrupt:
             if not candidates:
                 raise
@@ -390,6 +390,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         check_positive(self.time_limit, "time_limit", OWNER, words=(None,))
         check_count(self.max_epochs, "max_epochs", OWNER, words=(None,))
         check_count(self.cv, "cv", OWNER, words=("auto",))
+        check_callbacks(self.callbacks, OWNER)
 
     # answers
 

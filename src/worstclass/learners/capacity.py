@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from worstclass._checks import check_choice, check_count
 from worstclass._typing import FloatArray, IntArray
+from worstclass.data.labels import label_column
 
 #: names of the iteration count among boosted ensembles, ours first
 ITERATIONS = ("max_iter", "n_estimators", "iterations")
@@ -100,7 +101,7 @@ class GrowingAnswers:
     def of(self, estimator: Any) -> IntArray:
         """Return the class index of each row."""
         if not hasattr(estimator, "_predictors"):
-            return np.asarray(estimator.predict(self._X), dtype=np.int64)
+            return label_column(estimator.predict(self._X)).astype(np.int64)
         new = copy.copy(estimator)
         if estimator is self._grown:
             new._predictors, new._baseline_prediction = estimator._predictors[self._n_trees :], self._scores

@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from worstclass._checks import suggests_options
 from worstclass._typing import FloatArray, IntArray
+from worstclass.data.labels import label_column
 from worstclass.exceptions import ParameterError
 from worstclass.learners.base import Encoder, Epoch, Inputs, Member, Training, WeakLearner
 from worstclass.learners.binning import QuantileGrid
@@ -144,7 +145,7 @@ class SklearnMember(Member):
 
     def predict(self, inputs: ArrayInputs) -> IntArray:
         """Return the class index of each row."""
-        return np.asarray(self.estimator.predict(inputs.values), dtype=np.int64)
+        return label_column(self.estimator.predict(inputs.values)).astype(np.int64)
 
     def probabilities(self, inputs: ArrayInputs) -> FloatArray:
         """Return the probabilities that the classifier gives, shape (n, K)."""

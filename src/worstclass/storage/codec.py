@@ -177,6 +177,8 @@ class Writer:
     def _members(self, members: Sequence[Any]) -> Any:
         """Write one file per member; one member is in memory at a time."""
         suffix = "safetensors" if isinstance(members[0].state, dict) else "skops"
+        if suffix == "skops" and not _is_sklearn(members[0].state):
+            return self._not_storable(members[0].state, "A member")
         for number, member in enumerate(members, start=1):
             file = self.folder / numbered("members", number, f".{suffix}")
             (files.write_sklearn if suffix == "skops" else files.write_tensors)(member.state, file)
@@ -191,6 +193,8 @@ class Writer:
             named = value if hasattr(value, "__qualname__") else type(value)
             return self.encode(NotStored(f"{getattr(named, '__module__', '')}:{named.__qualname__}"), where)
         hint = f"{where} cannot be stored without a pickle."
+        if hasattr(value, "get_params") and not isinstance(value, BaseEstimator | WeakLearner):  # catboost
+            hint += " Use a classifier of scikit-learn, xgboost or lightgbm, or pickle the fitted model yourself."
         raise ParameterError("model", "save_model", allowed="made of values that can be stored", got=value, hint=hint)
 
 

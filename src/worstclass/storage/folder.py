@@ -231,7 +231,10 @@ def _require_fitted(model: Any) -> None:
         check_is_fitted(model)
     except (NotFittedError, TypeError):
         allowed = "a fitted estimator of worstclass, or a fitted scikit-learn classifier or pipeline"
-        raise ParameterError("model", "save_model", allowed=allowed, got=model) from None
+        foreign = not isinstance(model, BaseEstimator) and hasattr(model, "get_params")
+        advice = "Use a classifier of scikit-learn, xgboost or lightgbm, or pickle the fitted model yourself."
+        hint = advice if foreign else ""
+        raise ParameterError("model", "save_model", allowed=allowed, got=model, hint=hint) from None
 
 
 def require_own(folder: Path, parameter: str = "path", owner: str = "save_model") -> None:
