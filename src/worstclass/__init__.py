@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from worstclass.metrics import worst_class_error as worst_class_error
     from worstclass.metrics import worst_class_scorer as worst_class_scorer
     from worstclass.report.displays import ClassErrorDisplay as ClassErrorDisplay
-    from worstclass.report.displays import ClassWeightDisplay as ClassWeightDisplay
     from worstclass.report.displays import ConfusionDisplay as ConfusionDisplay
-    from worstclass.report.displays import DecisionRegionDisplay as DecisionRegionDisplay
     from worstclass.report.displays import RadarDisplay as RadarDisplay
-    from worstclass.report.displays import RiskCoverageDisplay as RiskCoverageDisplay
-    from worstclass.report.displays import ThetaDisplay as ThetaDisplay
+    from worstclass.report.training_displays import ClassWeightDisplay as ClassWeightDisplay
+    from worstclass.report.training_displays import DecisionRegionDisplay as DecisionRegionDisplay
+    from worstclass.report.training_displays import RiskCoverageDisplay as RiskCoverageDisplay
+    from worstclass.report.training_displays import ThetaDisplay as ThetaDisplay
     from worstclass.selection import ThetaSelection as ThetaSelection
     from worstclass.selection import nearest_feasible_floors as nearest_feasible_floors
     from worstclass.selection import select_theta as select_theta
@@ -76,10 +76,12 @@ _NAMES = {
     "metrics": ("ClassReport", "class_report", "worst_class_error", "worst_class_scorer"),
     "report.displays": (
         "ClassErrorDisplay",
-        "ClassWeightDisplay",
         "ConfusionDisplay",
-        "DecisionRegionDisplay",
         "RadarDisplay",
+    ),
+    "report.training_displays": (
+        "ClassWeightDisplay",
+        "DecisionRegionDisplay",
         "RiskCoverageDisplay",
         "ThetaDisplay",
     ),

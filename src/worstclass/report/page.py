@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import base64
-import csv
 import functools
-import hashlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
-from worstclass._text import duration, n_of
+from worstclass._text import duration
 from worstclass.certificates.binomial import error_interval
-from worstclass.certificates.certificate import Certificate, limit_text, status_cell
+from worstclass.certificates.certificate import Certificate, status_cell
 from worstclass.exceptions import ModelFormatError
 from worstclass.experiments.details import Details
-from worstclass.experiments.ranking import Comparison
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport
-from worstclass.report.ranking import captions, difference_cells, note_text
+from worstclass.report.comparison_page import comparison_page, reproduced
+from worstclass.report.rendering import plain_text, render
 from worstclass.report.summary import PARTS, verdict
-from worstclass.report.verdict import Conclusion, certificate_verdict, names_of, report_verdict
+from worstclass.report.verdict import Conclusion, certificate_verdict, report_verdict
 from worstclass.storage.files import read_json
 from worstclass.storage.folder import results_folder
 from worstclass.wrappers.risk_report import RiskCertificate
@@ -43,7 +39,6 @@ DAMAGED = (
     ArithmeticError, AttributeError, LookupError, TypeError, ValueError, StopIteration, RecursionError,
     jinja2.TemplateError,
 )  # fmt: skip
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 def write_page(folder: Path) -> Path:
@@ -62,7 +57,7 @@ def _write_page(folder: Path) -> Path:
     elif any((results / name).is_file() for name in (RUN, OFFSETS, THETA, CERTIFICATE)):
         text, place = model_page(folder), results
     elif tables := reproduced(folder):
-        text, place = _render("reproduction.html", title="The paper, reproduced", targets=tables), folder
+        text, place = render("reproduction.html", title="The paper, reproduced", targets=tables), folder
     else:
         made = "fit, offsets, abstain, theta, compact, compare and reproduce"
         raise ModelFormatError(f"{folder} has no results to show. Pass the --out folder of one of: {made}.")
@@ -152,7 +147,7 @@ def model_page(folder: Path) -> str:
     details, run = found.details, found.run
     data = found.made.get("data")
     name = data.get("name", "model") if isinstance(data, Mapping) else str(data or "model")
-    return _render(
+    return render(
         "model.html",
         title=name,
         subtitle=run.model if run else f"model {folder.name}",
@@ -216,82 +211,6 @@ class Confusion:
         return cls(details.classes, cells, shared, listed[:MOST_LISTED], abstains)
 
 
-def comparison_page(folder: Path) -> str:
-    """Make the page of a folder of ``compare``."""
-    try:
-        found = Comparison.model_validate_json((folder / "comparison.json").read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ModelFormatError(f"{folder / 'comparison.json'} cannot be read: {error}") from None
-    best = next((row for row in found.rows if row.method == found.best), None)
-    seeds = n_of(len(found.seeds), "seed")
-    if best is None or best.worst is None:
-        said = Conclusion("bad", "No result", "No method finished.", "", [])
-    else:
-        better = [test.b if test.a == best.method else test.a for test in found.against_best if test.significant]
-        sure = (
-            f"better than {n_of(len(better), 'other method')} beyond chance"
-            if better
-            else "no difference is beyond chance"
-        )
-        first = names_of([row.method for row in found.rows if row.rank == 1])
-        headline = (
-            f"The worst class fares best with {first}: {best.worst.mean:.1%} of it is wrong on average over {seeds}."
-        )
-        basis = f"Of {sum(row.rank is not None for row in found.rows)} ranked methods on {found.data}; {sure}."
-        step = "Fit the winner with worstclass fit, and prove its floors on fresh rows with worstclass certify."
-        said = Conclusion("open", "Comparison", headline, basis, [step])
-    largest = max((max(row.worst.by_seed.values()) for row in found.rows if row.worst), default=1.0) or 1.0
-    facts = {
-        "seeds": ", ".join(map(str, found.seeds)),
-        **{f"settings of {name}": _plain(values) for name, values in found.settings.items()},
-    }
-    facts |= {f"made by ({n})": str(made) for n, made in enumerate(found.provenance, 1)}
-    return _render(
-        "comparison.html",
-        title=found.data,
-        subtitle=f"comparison of {n_of(len(found.rows), 'method')}, {seeds}",
-        verdict=said,
-        rows=found.rows,
-        n_seeds=len(found.seeds),
-        largest=largest,
-        captions=captions(found),
-        tests=[difference_cells(test) for test in found.against_reference],
-        failures=[note_text(note) for note in found.failures],
-        notes=[note_text(note) for note in found.notes],
-        facts=facts,
-    )
-
-
-def reproduced(folder: Path) -> list[dict[str, Any]]:
-    """Return the tables and figures that ``reproduce`` has written to a folder, or to those of its scales."""
-    targets = []
-    for file in sorted(
-        [*folder.glob("*.csv"), *folder.glob("*/*.csv"), *folder.glob("*.png"), *folder.glob("*/*.png")]
-    ):
-        scale = "" if file.parent == folder else f" ({file.parent.name})"
-        target: dict[str, Any] = {"title": f"{file.stem}{scale}", "tables": [], "png": ""}
-        if file.suffix == ".png":
-            target["png"] = base64.b64encode(file.read_bytes()).decode()
-        else:
-            target["tables"] = _paper_tables(file)
-        targets.append(target)
-    return [target for target in targets if target["png"] or target["tables"]]
-
-
-def _paper_tables(file: Path) -> list[dict[str, Any]]:
-    """Turn one line a value into rows and columns: paper, here, standard error."""
-    tables: dict[str, dict[str, Any]] = {}
-    with file.open(encoding="utf-8", newline="") as lines:
-        for line in csv.DictReader(lines):
-            if not {"table", "row", "group", "metric", "paper", "here"} <= set(line):
-                return []
-            table = tables.setdefault(line["table"], {"name": line["table"], "columns": {}, "rows": {}})
-            column = f"{line['group']}: {line['metric']}"
-            table["columns"][column] = None
-            table["rows"].setdefault(line["row"], {})[column] = line
-    return list(tables.values())
-
-
 def _certificate(record: Mapping[str, Any] | None) -> Certificate | RiskCertificate | None:
     if record is None:
         return None
@@ -319,89 +238,13 @@ def _changes(found: Records) -> list[dict[str, Any]]:
 def _facts(made: Mapping[str, Any]) -> dict[str, str]:
     """Return settings and versions as text."""
     named = {name: made.get(name) for name in ("model", "method", "data", "part", "settings", "seed", "epochs")}
-    facts = {name: _plain(value) for name, value in named.items() if value is not None}
+    facts = {name: plain_text(value) for name, value in named.items() if value is not None}
     if made.get("seconds") is not None:
         facts["training time"] = duration(float(made["seconds"]))
     origin = made.get("provenance") or {}
     facts |= (
-        {"versions": _plain(origin.get("versions")), "commit": str(origin.get("commit") or "unknown")} if origin else {}
+        {"versions": plain_text(origin.get("versions")), "commit": str(origin.get("commit") or "unknown")}
+        if origin
+        else {}
     )
     return facts | ({"machine": f"Python {origin.get('python')}, {origin.get('machine')}"} if origin else {})
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_plain(entry)}" for key, entry in value.items() if entry is not None)
-    return ", ".join(map(_plain, value)) if isinstance(value, list | tuple) else str(value)
-
-
-# drawing
-
-
-def polyline(xs: Sequence[float], ys: Sequence[float], top: float, width: int = 640, height: int = 200) -> str:
-    """Return the points of a line in a chart, 0 at the bottom left.
-
-    Examples
-    --------
-    >>> polyline([1, 2, 3], [0, 1, 0.5], 1.0)
-    '0.0,200.0 320.0,0.0 640.0,100.0'
-    """
-    first, last = xs[0], xs[-1]
-    span = (last - first) or 1
-    pairs = zip(xs, ys, strict=True)
-    return " ".join(f"{width * (x - first) / span:.1f},{height * (1 - min(y / (top or 1), 1)):.1f}" for x, y in pairs)
-
-
-def nice(top: float) -> float:
-    """Return a round number for the top of a chart, not below a value.
-
-    Examples
-    --------
-    >>> nice(0.31), nice(0.99), nice(0.0)
-    (0.4, 1.0, 0.02)
-    """
-    steps = (0.02, 0.04, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-    return next((step for step in steps if top <= step), top)
-
-
-def runs(line: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return start, length and value of the runs of equal values in a line.
-
-    Examples
-    --------
-    >>> runs([2, 2, 0])
-    [(0, 2, 2), (2, 1, 0)]
-    """
-    found: list[tuple[int, int, int]] = []
-    for place, value in enumerate(line):
-        if found and found[-1][2] == value:
-            start, length, _ = found[-1]
-            found[-1] = start, length + 1, value
-        else:
-            found.append((place, 1, value))
-    return found
-
-
-@functools.cache
-def _environment() -> jinja2.Environment:
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    made = jinja2.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    made.filters["percent"] = lambda rate: "-" if rate is None else f"{rate:.1%}"
-    made.filters["number"] = lambda value: "-" if value is None else f"{value:,}"
-    made.filters["limit"] = limit_text
-    made.globals.update(polyline=polyline, runs=runs, nice=nice)
-    return made
-
-
-def _render(template: str, **facts: Any) -> str:
-    """Fill a template; style and script are inside the page, and no other script can run in it."""
-    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    parts = {
-        "css": Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),
-        "script": Markup(script),
-        "digest": digest,
-    }
-    return _environment().get_template(template).render(**parts, **facts)

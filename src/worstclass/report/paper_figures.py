@@ -27,8 +27,9 @@ from worstclass.experiments.reproduction import (
     unit_grid,
     worst_error,
 )
-from worstclass.report.displays import ClassWeightDisplay, DecisionRegionDisplay, Display, RadarDisplay, ThetaDisplay
+from worstclass.report.displays import Display, RadarDisplay
 from worstclass.report.figures import COLOURS, save_figure
+from worstclass.report.training_displays import ClassWeightDisplay, DecisionRegionDisplay, ThetaDisplay
 
 #: points per side for regions that are computed here
 FINE = 500
