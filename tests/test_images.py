@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from worstclass.ensembles.images import PATCH, PatchFeatures, Pixels, _patches
+from worstclass.ensembles.images import PATCH, PatchFeatures, Pixels, _distances, _patches, step_of
 from worstclass.exceptions import DataError
 
 
@@ -37,6 +37,26 @@ def test_patches_by_hand():
     assert found[-1].tolist() == images[1, 0, 1:7, 2:8].ravel().tolist()
 
 
+def test_patches_of_larger_images_are_further_apart():
+    assert [step_of(*sides) for sides in ((8, 8), (23, 40), (24, 24), (28, 32))] == [1, 1, 2, 2]
+    images = np.arange(2 * 7 * 10, dtype=np.float32).reshape(2, 1, 7, 10)
+    found = _patches(images, 2)
+    assert found.shape == (2 * 1 * 3, PATCH * PATCH)  # rows 0; columns 0, 2, 4
+    assert found[1].tolist() == images[0, 0, :6, 2:8].ravel().tolist()
+
+
+def test_distances_by_hand():
+    found = _distances(np.float32([[0, 0], [3, 4]]), np.float32([[0, 0], [3, 0], [3, 4]]))
+    assert found.tolist() == [[0, 3, 5], [5, 4, 0]]
+    assert found.dtype == np.float32
+
+
+def test_the_dictionary_grows_with_the_images():
+    X, _ = striped(300, 6)
+    assert [len(PatchFeatures(800, random_state=0).fit(X[:n]).centres_) for n in (60, 300)] == [100, 150]
+    assert len(PatchFeatures(20, random_state=0).fit(X).centres_) == 20
+
+
 def test_patches_tell_what_single_pixels_do_not():
     X, y = striped(300, 0)
     new, truth = striped(300, 1)
@@ -48,7 +68,7 @@ def test_patches_tell_what_single_pixels_do_not():
     assert pixels < 0.8
 
 
-@pytest.mark.parametrize(("side", "channels"), [(8, 1), (16, 3), (70, 1)])
+@pytest.mark.parametrize(("side", "channels"), [(8, 1), (16, 3), (25, 1), (70, 1)])
 def test_four_numbers_for_each_centre(side, channels):
     X, _ = striped(40, 2, side, channels)
     features = PatchFeatures(10, random_state=0).fit(X)

@@ -263,7 +263,7 @@ def _weight_figure(estimator: Any) -> Any:
     history = getattr(estimator, "history_", ())
     if getattr(estimator, "theta", None) is None or not history or not hasattr(history[0], "class_weight"):
         return None
-    from worstclass.report.displays import ClassWeightDisplay
+    from worstclass.report.training_displays import ClassWeightDisplay
 
     return ClassWeightDisplay.from_estimator(estimator).figure_
 

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_random_state
 
 from worstclass._typing import FloatArray
@@ -16,8 +15,10 @@ from worstclass.exceptions import DataError
 
 #: pixels per side to which larger images are shrunk, about
 SIDE = 32
-#: pixels per side of a patch
-PATCH = 6
+#: pixels per side of a patch, and how far apart patches are in images of at least so many pixels per side
+PATCH, STEP, LARGE = 6, 2, 24
+#: size of a dictionary that any number of images can fill
+FEW_CENTRES = 100
 #: patches from which the dictionary is learned, and images from which they are cut, at most
 N_PATCHES, MOST_IMAGES = 50_000, 500
 #: added to variances: of a patch, in units of the variance of all pixels, and of the whitened directions
@@ -57,11 +58,13 @@ class PatchFeatures(Pixels):
     Patches of 6 x 6 pixels, cut at random places of the training images, are brought to mean 0 and deviation 1 and
     whitened; their k-means centres are the dictionary. A patch is described by how much nearer than the mean each
     centre is, ``max(0, mean distance - distance)``, and an image by the mean over the patches of each of its four
-    quarters. Images of more than 32 pixels per side are shrunk to about that first. Labels are not used.
+    quarters. Images of more than 32 pixels per side are shrunk to about that first; of those with 24 or more, every
+    second row and column of patches is taken. Labels are not used.
 
     Parameters
     ----------
-    n_centres : size of the dictionary; each image becomes four times as many numbers.
+    n_centres : largest size of the dictionary; each image becomes four times as many numbers. It has one centre for two
+        training images, at least 100.
     random_state : seed of the places and of k-means.
 
     References
@@ -69,7 +72,7 @@ class PatchFeatures(Pixels):
     Coates, Ng and Lee, "An Analysis of Single-Layer Networks in Unsupervised Feature Learning", AISTATS 2011.
     """
 
-    def __init__(self, n_centres: int = 100, random_state: Any = None) -> None:
+    def __init__(self, n_centres: int = 800, random_state: Any = None) -> None:
         self.n_centres = n_centres
         self.random_state = random_state
 
@@ -86,7 +89,8 @@ class PatchFeatures(Pixels):
         variance, directions = np.linalg.eigh(np.cov(patches.T))
         self.whitening_ = ((directions / np.sqrt(variance + WHITE_NOISE)) @ directions.T).astype(np.float32)
         patches = (patches - self.mean_) @ self.whitening_
-        k_means = MiniBatchKMeans(min(self.n_centres, len(patches)), n_init=1, max_iter=20, random_state=rng)
+        n_centres = min(self.n_centres, max(FEW_CENTRES, len(X) // 2), len(patches))
+        k_means = MiniBatchKMeans(n_centres, n_init=1, max_iter=20, random_state=rng)
         self.centres_ = k_means.fit(patches).cluster_centers_.astype(np.float32)
         return self
 
@@ -112,10 +116,11 @@ class PatchFeatures(Pixels):
 
     def _described(self, images: FloatArray) -> FloatArray:
         """Return how near the patches of each quarter of each image are to each centre."""
-        whitened = (self._normalised(_patches(images)) - self.mean_) @ self.whitening_
-        distance = euclidean_distances(whitened, self.centres_)
-        nearer = np.maximum(distance.mean(axis=1, keepdims=True) - distance, 0)
-        rows, columns = (side - PATCH + 1 for side in images.shape[2:])
+        step = step_of(*images.shape[2:])
+        whitened = (self._normalised(_patches(images, step)) - self.mean_) @ self.whitening_
+        distance = _distances(whitened.astype(np.float32), self.centres_)
+        nearer = np.maximum(distance.mean(axis=1, keepdims=True) - distance, 0, out=distance)
+        rows, columns = (len(range(0, side - PATCH + 1, step)) for side in images.shape[2:])
         nearer = nearer.reshape(len(images), rows, columns, -1)
         quarters = [
             nearer[:, top, left].mean(axis=(1, 2))
@@ -125,7 +130,20 @@ class PatchFeatures(Pixels):
         return np.concatenate(quarters, axis=1)
 
 
-def _patches(images: FloatArray) -> FloatArray:
-    """Return all patches of all images, shape (n * places, C * PATCH * PATCH)."""
-    windows = np.lib.stride_tricks.sliding_window_view(images, (PATCH, PATCH), axis=(2, 3))
+def step_of(height: int, width: int) -> int:
+    """Return how many pixels apart the patches of images of such a size are."""
+    return STEP if min(height, width) >= LARGE else 1
+
+
+def _distances(rows: FloatArray, centres: FloatArray) -> FloatArray:
+    """Return the distances of rows to centres in single precision, which scikit-learn would compute in double."""
+    squares = rows @ (-2 * centres.T)
+    squares += (rows**2).sum(axis=1, keepdims=True)
+    squares += (centres**2).sum(axis=1)
+    return np.sqrt(np.maximum(squares, 0, out=squares), out=squares)
+
+
+def _patches(images: FloatArray, step: int = 1) -> FloatArray:
+    """Return the patches of all images, shape (n * places, C * PATCH * PATCH)."""
+    windows = np.lib.stride_tricks.sliding_window_view(images, (PATCH, PATCH), axis=(2, 3))[:, :, ::step, ::step]
     return windows.transpose(0, 2, 3, 1, 4, 5).reshape(-1, images.shape[1] * PATCH * PATCH)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from worstclass.ensembles.images import PATCH, PATCH_NOISE, SIDE, PatchFeatures
+from worstclass.ensembles.images import PATCH, PATCH_NOISE, SIDE, PatchFeatures, step_of
 from worstclass.export.onnx_graph import OnnxValue
 from worstclass.export.onnx_sklearn import squared_distances
 
@@ -16,9 +16,12 @@ def patch_features(step: PatchFeatures, images: OnnxValue) -> OnnxValue:
     height, width = height // block, width // block
     if block > 1:
         images = graph.op("AveragePool", images, kernel_shape=[block, block], strides=[block, block])
-    n_values, rows, columns = channels * PATCH * PATCH, height - PATCH + 1, width - PATCH + 1
+    n_values, apart = channels * PATCH * PATCH, step_of(height, width)
+    rows, columns = (len(range(0, side - PATCH + 1, apart)) for side in (height, width))
     pick = np.eye(n_values, dtype=np.float32).reshape(n_values, channels, PATCH, PATCH)
-    windows = graph.op("Transpose", graph.op("Conv", images, pick), perm=[0, 2, 3, 1]).reshape(-1, n_values)
+    windows = graph.op("Transpose", graph.op("Conv", images, pick, strides=[apart, apart]), perm=[0, 2, 3, 1]).reshape(
+        -1, n_values
+    )
     windows = (windows - windows.reduced("Mean", 1, keep=True)) / step.scale_
     centred = windows - windows.reduced("Mean", 1, keep=True)
     variance = (centred * centred).reduced("Mean", 1, keep=True)
