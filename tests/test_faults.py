@@ -158,8 +158,8 @@ def started(words, folder: Path) -> subprocess.Popen:
     )
     seen = ""
     while "round 1 of" not in seen:
-        line = process.stdout.readline()
-        assert line, process.stderr.read()
+        line = process.stderr.readline()
+        assert line, process.stdout.read()
         seen += line
     return process
 
