@@ -28,7 +28,7 @@ from worstclass.experiments.ranking import Comparison
 ROOT = Path(__file__).parents[1]
 SQUARES = ["compare", "artificial-balanced", "--seeds", "2", "--budget", "epochs=3", "--max-test-rows", "500"]
 PATIENTS = ["compare", "patients.csv", "--target", "diagnosis", "--seeds", "2", "--out", "table"]
-WRITTEN = ["comparison.csv", "comparison.json", "comparison.md", "comparison.png"]
+WRITTEN = ["comparison.csv", "comparison.json", "comparison.md", "comparison.png", "report.html"]
 
 
 def all_shown(capsys):
