@@ -43,7 +43,7 @@ bench: $(STAMP)  ## speed, as ratios measured side by side
 
 docs: $(STAMP)  ## build the documentation site, and run every example of README and docs
 	$(BIN)/python -m sphinx --fail-on-warning --quiet --builder html docs build/docs
-	$(BIN)/python -m pytest -n 2 tests/test_documents.py tests/test_doctests.py
+	$(BIN)/python -m pytest -n 2 -m 'slow or not slow' tests/test_documents.py tests/test_doctests.py
 	@echo "documentation: build/docs/index.html"
 
 clean:  ## remove what the other targets made

@@ -35,9 +35,14 @@ def blocks(language: str) -> list:
 
 
 def examples() -> list:
-    """Return every Python example with its output, in which "..." stands for any lines; empty where none is shown."""
+    """Return every Python example with its output, in which "..." stands for any lines; empty where none is shown.
+
+    Those of the README are run by `make test`, the others by `make docs` and `make slow`.
+    """
     return [
-        pytest.param(code, output, id=f"{document.name}-{n}")
+        pytest.param(
+            code, output, id=f"{document.name}-{n}", marks=[] if document.name == "README.md" else pytest.mark.slow
+        )
         for document in DOCUMENTS
         for n, (code, output) in enumerate(EXAMPLE.findall(document.read_text()))
     ]

@@ -195,8 +195,7 @@ def test_a_fit_that_was_killed_is_resumed_and_equals_one_that_was_not(iris, caps
     process.communicate(timeout=120)
     assert (iris / "model" / "command.json").is_file()
     assert run(["resume", "model"]) in (0, 1)
-    shown = capsys.readouterr().out
-    assert "resuming: worstclass fit iris.csv" in shown
+    assert "resuming: worstclass fit iris.csv" in capsys.readouterr().err
     assert not (iris / "model" / "checkpoint").exists()
     assert not (iris / "model" / "command.json").exists()
     assert run([*words[:-1], "whole"]) in (0, 1)
@@ -242,7 +241,7 @@ def test_a_comparison_is_resumed(iris, capsys):
     assert run([*words, "--out", "compared"]) == 0
     capsys.readouterr()
     assert run(["resume", "compared"]) == 0
-    assert capsys.readouterr().out.count("reused") == 2
+    assert capsys.readouterr().err.count("reused") == 2
 
 
 def test_a_worker_that_dies_costs_its_cells_alone(iris, capsys):
