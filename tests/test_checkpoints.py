@@ -198,13 +198,15 @@ def test_an_open_random_state_is_kept(tmp_path, monkeypatch):
     def run():
         return fitted(booster, X, y, checkpoint=FolderCheckpoint(tmp_path / "kept", always()))
 
-    assert killed_after(4, monkeypatch, run)
-    first_members = {file.parent.name: file.read_bytes() for file in tmp_path.rglob("round-0001/arrays.safetensors")}
+    first_member = tmp_path / "kept" / "round-0001" / "arrays.safetensors"
+    for n_writes in range(3, 12):  # how many epochs the first round takes differs
+        shutil.rmtree(tmp_path / "kept", ignore_errors=True)
+        assert killed_after(n_writes, monkeypatch, run)
+        if first_member.exists():
+            break
+    before = first_member.read_bytes()
     again = run()
-    assert first_members
-    assert {
-        file.parent.name: file.read_bytes() for file in tmp_path.rglob("round-0001/arrays.safetensors")
-    } == first_members
+    assert first_member.read_bytes() == before
     assert_same(run(), again, X)
 
 

@@ -113,10 +113,10 @@ def test_folds_of_a_class_with_few_rows():
 
 
 def test_the_estimate_is_not_optimistic():
-    """Simulation with a known truth: 40 draws; the cross-fitted class errors against those on 20,000 new rows."""
+    """Simulation with a known truth: 25 draws; the cross-fitted class errors against those on 20,000 new rows."""
     rng = np.random.default_rng(5)
     K, differences, optimistic = 4, [], []
-    for number in range(40):
+    for number in range(25):
         strengths = [1.0, 1.2, 0.8]
         new = [draw(np.random.default_rng(1000 + number), 20_000, K, s) for s in strengths]
         seen = [draw(np.random.default_rng(5000 + number), 240, K, s) for s in strengths]
@@ -129,7 +129,7 @@ def test_the_estimate_is_not_optimistic():
         differences.append(np.mean(np.asarray(counts.errors) - real_errors))
         own = found.scores(parts).argmax(axis=1)
         optimistic.append(np.mean(1 - count_correct(target, own, K) / np.bincount(target) - real_errors))
-    bias, error = np.mean(differences), np.std(differences) / np.sqrt(40)
+    bias, error = np.mean(differences), np.std(differences) / np.sqrt(25)
     one_fit = np.std(differences)  # standard error of the estimate of a single fit
     assert abs(bias) < one_fit
     assert abs(bias) < 0.01 + 2 * error

@@ -385,7 +385,7 @@ def test_targets_of_the_artificial_data(name, here, capsys):
         assert file.stat().st_size > 300
     assert "instead of" in shown
     assert run(["reproduce", name, "--scale", "smoke", "--seeds", "1"]) == 0
-    assert ": started" not in capsys.readouterr().out  # nothing is trained twice
+    assert ": started" not in capsys.readouterr().err  # nothing is trained twice
 
 
 def test_every_theta_of_the_paper_has_a_row(tmp_path):
@@ -420,7 +420,7 @@ def test_targets_share_their_cells(here, capsys):
     assert run(["reproduce", "table1", "--scale", "smoke", "--seeds", "1", "--quiet"]) == 0
     capsys.readouterr()
     assert run(["reproduce", "fig-weights", "--scale", "smoke"]) == 0
-    shown = capsys.readouterr().out
+    shown = capsys.readouterr().err
     assert "ours-theta0.1, seed 0: reused" in shown
     assert ": started" not in shown
 
@@ -460,12 +460,12 @@ def test_a_row_of_ones_own(here, capsys):
     assert run([*words, "+mine.py:most_frequent", "--quiet"]) == 2
     assert "sha256" in capsys.readouterr().err
     assert run([*words, "+mine.py:most_frequent", "--overwrite"]) == 0
-    assert capsys.readouterr().out.count(": started") == 1  # the others are kept
+    assert capsys.readouterr().err.count(": started") == 1  # the others are kept
     Path("clash.py").write_text(OWN.replace("most_frequent", "naive"))
     assert run([*words, "+clash.py:naive"]) == 2
     assert "Option --methods must be with names of their own. Got ['naive'] instead." in capsys.readouterr().err
     assert run(["reproduce", "fig-weights", "--scale", "smoke", "--methods", "+mine.py:most_frequent"]) == 0
-    assert "fig-weights has no place for a row of --methods" in capsys.readouterr().out
+    assert "fig-weights has no place for a row of --methods" in capsys.readouterr().err
     for wrong, told in (
         ("+mine.py:nothing", "KeyError"),
         ("+mine.py:number", "must be a function"),

@@ -219,7 +219,8 @@ def _run_missing(
             for file, cell in missing:
                 if n_workers == 1 and cluster is None:
                     tell(file, "started")
-                yield joblib.delayed(_run)(cell, run_cell, provenance, file.parent if cluster is None else None)
+                place = file.parent.absolute() if cluster is None else None  # workers may have another working folder
+                yield joblib.delayed(_run)(cell, run_cell, provenance, place)
 
         parallel = joblib.Parallel(n_workers, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
         for result in parallel(tasks()):
