@@ -224,7 +224,7 @@ def test_named_data_gives_its_test_part_with_the_labels_of_the_model(tmp_path, c
 
 @pytest.mark.slow
 def test_the_example_goes_the_whole_way():
-    example = Path(__file__).parents[1] / "examples" / "abstain.py"
+    example = Path(__file__).parents[1] / "examples" / "advanced_abstain.py"
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told = ("lack a proof", "PROVEN with confidence 95%: of the rows answered", "needs rows that the model has not")

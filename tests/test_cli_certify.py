@@ -217,7 +217,7 @@ def test_the_calibration_part_comes_before_the_test_part(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_example_goes_the_whole_way():
-    example = Path(__file__).parents[1] / "examples" / "certify.py"
+    example = Path(__file__).parents[1] / "examples" / "advanced_certify.py"
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told = (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-#: own_method.py is a method for the command line; tests/test_documents.py runs it there
-EXAMPLES = [file for file in sorted(Path(__file__).parents[1].glob("examples/*.py")) if file.stem != "own_method"]
+#: paper_own_method.py is a method for the command line; tests/test_documents.py runs it there
+EXAMPLES = [file for file in sorted(Path(__file__).parents[1].glob("examples/*.py")) if file.stem != "paper_own_method"]
 
 
 @pytest.mark.slow

@@ -525,7 +525,7 @@ class TestTheRoad:
 
 @pytest.mark.slow
 def test_the_example_runs(capsys):
-    example = Path(__file__).parents[1] / "examples" / "default.py"
+    example = Path(__file__).parents[1] / "examples" / "quickstart_table.py"
     runpy.run_path(str(example), run_name="__main__")
     shown = capsys.readouterr().out
     assert "PROVEN" in shown.upper()

@@ -1,7 +1,7 @@
 """Can I rely on every class at 80%? From rows to a verdict, and to what a proof would still need.
 
-    python examples/certify.py
-    python examples/certify.py --data FOLDER      # RetinaMNIST, from the folder that holds retinamnist.npz
+    python examples/advanced_certify.py
+    python examples/advanced_certify.py --data FOLDER      # RetinaMNIST, from the folder that holds retinamnist.npz
 
 The rows are split in three: `train` fits, `val` chooses how many members vote, `cal` certifies and does nothing else.
 Only the floor that was fixed beforehand is certified. The second call of `certify` merely shows what a higher floor

@@ -1,6 +1,6 @@
 """What if a floor cannot be proven? Answer less, and prove that what is answered is right often enough in every class.
 
-    python examples/abstain.py
+    python examples/advanced_abstain.py
 
 Three parts of the rows: `train` fits, `cal` is asked whether the floor is proven, and `test` chooses when to answer and
 proves it. The rows that said no are not used again: a second try on them would be no proof.

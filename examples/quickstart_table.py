@@ -1,6 +1,6 @@
 """From a table to a proven classifier: fit, estimate, test, certify, save.
 
-    python examples/default.py
+    python examples/quickstart_table.py
 
 The table is drawn: four classes, the last with 2% of the rows. A random forest with balanced class weights stands
 beside the default of worstclass.

@@ -1,6 +1,6 @@
 """How do I use a model where worstclass is not installed? Export it to one ONNX file, with its certificate inside.
 
-    python examples/export.py
+    python examples/advanced_export.py
 
 Four parts of the rows: `train` fits, `val` chooses offsets, `cal` proves the floors, and `test` is asked twice: by the
 model, and by the file.

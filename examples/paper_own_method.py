@@ -1,4 +1,4 @@
-"""A method of one's own for `worstclass reproduce --methods +examples/own_method.py:nearest_neighbours`."""
+"""A method of one's own for `worstclass reproduce --methods +examples/paper_own_method.py:nearest_neighbours`."""
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier

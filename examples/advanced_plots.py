@@ -1,6 +1,6 @@
 """The pictures of docs/gallery.md: every plot once, on data that comes with the package.
 
-python examples/gallery.py docs/images/gallery
+python examples/advanced_plots.py docs/images/gallery
 """
 
 from __future__ import annotations
