@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
@@ -288,6 +289,15 @@ class TestLearners:
     def test_the_error_is_raised_if_all_fail(self, blobs):
         with pytest.raises(RuntimeError, match="out of luck"):
             WorstClassClassifier([Failing()]).fit(blobs[0], blobs[2])
+
+    def test_only_learners_of_the_user_say_that_they_have_not_converged(self, blobs, monkeypatch):
+        hasty = [("hasty", LogisticRegression(max_iter=1))]
+        with pytest.warns(ConvergenceWarning):
+            WorstClassClassifier(hasty, cv=2, random_state=0).fit(blobs[0], blobs[2])
+        monkeypatch.setattr(worst_class, "portfolio_for", lambda learners, X, sizes: dict(hasty))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            WorstClassClassifier(cv=2, random_state=0).fit(blobs[0], blobs[2])
 
     def test_probabilities_of_a_support_vector_machine(self):
         X, y = load_iris(return_X_y=True)

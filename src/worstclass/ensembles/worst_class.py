@@ -14,6 +14,7 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -191,7 +192,10 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
         give_epochs(portfolio, self.max_epochs, len(task.splits), images=getattr(rows, "ndim", 2) > 2)
         schedule = Schedule(self.time_limit, len(task.splits), list(portfolio))
-        candidates = self._train(portfolio, task, floors, schedule, seeds, checkpoint)
+        with warnings.catch_warnings():
+            if isinstance(self.learners, str):  # held-out rows judge its own members, converged or not
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            candidates = self._train(portfolio, task, floors, schedule, seeds, checkpoint)
         seen = X, X if held_out is None else X_val
         try:
             self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
