@@ -35,6 +35,8 @@ BOOSTED_TREES, LEAST_ITERATIONS, MOST_ITERATIONS = 600, 50, 150
 BINS = 63
 #: steps of the optimizer for one network, and the least and largest number of epochs that they may come to
 NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 3_000, 10, 150
+#: the same for the network of the portfolio for images
+IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS = 1_500, 6, 40
 #: a network is kept after its epochs divided by these, too
 STAGES = (16, 8, 4, 2)
 #: classifiers by name, not fitted
@@ -69,8 +71,8 @@ def as_classifier(learner: Any, n_rows: int) -> Any:
     if torch_learner is not None and isinstance(learner, torch_learner.TorchLearner):
         from worstclass.ensembles.networks import NetworkClassifier
 
-        steps = math.ceil(n_rows / learner.batch_size)
-        learner = NetworkClassifier(learner, max_epochs=min(max(NETWORK_STEPS // steps, LEAST_EPOCHS), MOST_EPOCHS))
+        epochs = _epochs(n_rows, learner.batch_size, NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS)
+        learner = NetworkClassifier(learner, max_epochs=epochs)
     tagged = hasattr(learner, "__sklearn_tags__") and hasattr(learner, "get_params")  # catboost has no base class
     if isinstance(learner, type | WeakLearner) or not tagged or not is_classifier(learner):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learner)
@@ -78,6 +80,11 @@ def as_classifier(learner: Any, n_rows: int) -> Any:
         hint = "CalibratedClassifierCV of scikit-learn adds it to a classifier."
         raise ParameterError("learners", OWNER, allowed="classifiers with predict_proba", got=learner, hint=hint)
     return clone(learner)
+
+
+def _epochs(n_rows: int, batch_size: int, steps: int, least: int, most: int) -> int:
+    """Return the epochs that so many steps of the optimizer make, within limits."""
+    return min(max(steps // math.ceil(n_rows / batch_size), least), most)
 
 
 def give_epochs(portfolio: Portfolio, max_epochs: int | None, n_folds: int, *, images: bool) -> None:
@@ -112,6 +119,7 @@ class SoftmaxSVC(SVC):
 
 def _for_images(X: Any, n_rows: int) -> Portfolio:
     """Return classifiers of patches and of pixels, strong where a class has few images, and a network."""
+    from worstclass.ensembles.networks import NetworkClassifier
     from worstclass.learners.torch_learner import TorchLearner
     from worstclass.networks.plain import SMALLEST_SIDE
 
@@ -124,7 +132,9 @@ def _for_images(X: Any, n_rows: int) -> Portfolio:
     if len(shape) == 3 and min(shape[1:]) >= SMALLEST_SIDE:
         linear = LogisticRegression(C=0.01, max_iter=200, **balanced)
         found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
-        found["network"] = as_classifier(TorchLearner("cnn-small", lr=0.002, batch_size=128), n_rows)
+        learner = TorchLearner("cnn-medium", optimizer="adamw", lr=0.005, batch_size=128)
+        epochs = _epochs(n_rows, learner.batch_size, IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS)
+        found["network"] = NetworkClassifier(learner, max_epochs=epochs)
     return found
 
 

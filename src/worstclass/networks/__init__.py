@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 NETWORKS = {
     "mlp": "worstclass.networks.plain:mlp",
     "cnn-small": "worstclass.networks.plain:cnn_small",
+    "cnn-medium": "worstclass.networks.plain:cnn_medium",
     "resnet8": "worstclass.networks.resnets:resnet8",
     "resnet32": "worstclass.networks.resnets:resnet32",
     "resnet18": "worstclass.networks.resnets:resnet18",

@@ -14,6 +14,8 @@ from worstclass.exceptions import ParameterError
 
 #: pixels per side below which the stages of a network have nothing left to look at
 SMALLEST_SIDE = 8
+#: pixels per side to which ``cnn-medium`` shrinks images before its wide stages
+LARGEST_SIDE = 16
 
 
 def mlp(input_shape: tuple[int, ...], n_classes: int, hidden: Sequence[int] = (1024, 512)) -> nn.Sequential:
@@ -86,6 +88,46 @@ def cnn_small(input_shape: tuple[int, ...], n_classes: int, width: int = 16) -> 
     network = nn.Sequential(*layers, nn.Flatten(), nn.Linear(n_features, n_classes))
     start_convolutions(network)
     return network
+
+
+def cnn_medium(input_shape: tuple[int, ...], n_classes: int, width: int = 32) -> nn.Sequential:
+    """Build three stages of a 3 x 3 convolution, batch normalisation and ReLU, and a linear head over the four quarters.
+
+    The first stage takes steps of two pixels, and is repeated, until 16 pixels per side are left; the second ends with
+    max pooling. So most of the work is done on small images with many channels, which suits a CPU. With 3
+    channels of 32 x 32 pixels and 10 classes it has 98,602 parameters.
+
+    Parameters
+    ----------
+    input_shape : (channels, height, width).
+    n_classes : number of logits.
+    width : channels of the first stage; the others have two and four times as many.
+
+    Examples
+    --------
+    >>> network = cnn_medium((3, 32, 32), 10)
+    >>> sum(weights.numel() for weights in network.parameters())
+    98602
+    """
+    check_count(width, "width", "the network 'cnn-medium'")
+    channels, *sides = require_images("cnn-medium", input_shape)
+    layers: list[nn.Module] = []
+    while max(sides) > LARGEST_SIDE and min(sides) >= SMALLEST_SIDE:
+        layers += _normalised_stage(channels, width, stride=2)
+        channels, sides = width, [ceil(side / 2) for side in sides]
+    if not layers:
+        layers += _normalised_stage(channels, width)
+    layers += [*_normalised_stage(width, 2 * width), nn.MaxPool2d(2), *_normalised_stage(2 * width, 4 * width)]
+    sides = [side // 2 for side in sides]
+    quarters = nn.AvgPool2d([ceil(side / 2) for side in sides], [side // 2 for side in sides])
+    network = nn.Sequential(*layers, quarters, nn.Flatten(), nn.Linear(4 * 4 * width, n_classes))
+    start_convolutions(network)
+    return network
+
+
+def _normalised_stage(channels_in: int, channels_out: int, stride: int = 1) -> list[nn.Module]:
+    convolution = nn.Conv2d(channels_in, channels_out, kernel_size=3, stride=stride, padding=1, bias=False)
+    return [convolution, nn.BatchNorm2d(channels_out), nn.ReLU(inplace=True)]
 
 
 def _how_to_make_images(input_shape: tuple[int, ...]) -> str:
