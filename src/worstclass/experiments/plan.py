@@ -128,6 +128,8 @@ def contents_hash(path: str | Path) -> str:
 def check_plan(plan: ComparisonPlan, example: Splits) -> None:
     """Refuse settings that no training could use, before anything runs: one message, not a failure in every cell."""
     methods = [find_method(name) for name in plan.methods]
+    for method in methods:
+        method.require()
     classes = np.unique(example.train.y)
     if any(map(_has_rounds, methods)):
         resolve_gamma(plan.gamma, len(classes), owner="compare")

@@ -11,9 +11,7 @@ from torch import nn
 
 from worstclass._checks import check_count
 from worstclass.exceptions import ParameterError
-
-#: pixels per side below which the stages of a network have nothing left to look at
-SMALLEST_SIDE = 8
+from worstclass.networks import SMALLEST_SIDE
 
 
 def mlp(input_shape: tuple[int, ...], n_classes: int, hidden: Sequence[int] = (1024, 512)) -> nn.Sequential:
