@@ -142,10 +142,9 @@ def optional_packages(owner: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in EXTRAS:
+        if error.name not in EXTRAS:  # a part of a package that is there
             raise
-        raise MissingPackageError(owner, package) from error
+        raise MissingPackageError(owner, error.name) from error
 
 
 def is_number(value: Any) -> bool:

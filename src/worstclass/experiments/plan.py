@@ -152,7 +152,10 @@ def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
             raise ParameterError("methods", "compare", allowed="'all', or names, each once", got=list(names))
         return tuple(names)
     flat = getattr(example.train.X, "ndim", 2) <= 2
-    return tuple(m.name for m in list_methods() if m.is_installed and (flat or m.kind == "network"))
+    suited = [method for method in list_methods() if flat or method.kind == "network"]
+    if not (installed := tuple(method.name for method in suited if method.is_installed)):
+        suited[0].require()
+    return installed
 
 
 def run_comparison(
