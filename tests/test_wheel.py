@@ -41,15 +41,21 @@ def test_the_source_archive_and_the_wheel_pass_the_checks_of_the_index(built):
     assert run(sys.executable, "-m", "twine", "check", "--strict", *files).count("PASSED") == 2
 
 
-@pytest.mark.parametrize("python", PYTHONS)
-def test_the_wheel_works_in_an_empty_environment(python, built, tmp_path):
-    run(python, "-m", "venv", tmp_path / "venv")
-    inside = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    (wheel,) = built.glob("*.whl")
+def installed(python, wheel, folder):
+    """Install a wheel into an empty environment; return its programs, and the packages that are there."""
+    run(python, "-m", "venv", folder / "venv")
+    inside = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     run(inside / "python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", wheel)
     run(inside / "python", "-m", "pip", "check")
-    installed = json.loads(run(inside / "python", "-m", "pip", "list", "--format", "json"))
-    assert not {"pytest", "mypy", "onnx", "lightgbm", "mlflow-skinny"} & {package["name"] for package in installed}
+    packages = json.loads(run(inside / "python", "-m", "pip", "list", "--format", "json"))
+    return inside, {package["name"] for package in packages}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_wheel_works_in_an_empty_environment(python, built, tmp_path):
+    (wheel,) = built.glob("*.whl")
+    inside, packages = installed(python, wheel, tmp_path)
+    assert not {"pytest", "mypy", "onnx", "lightgbm", "mlflow-skinny", "torch", "matplotlib"} & packages
     assert "worstclass fit" in run(inside / "worstclass", "fit", "--help")
     table = "from sklearn.datasets import load_iris; load_iris(as_frame=True).frame.to_csv('iris.csv', index=False)"
     run(inside / "python", "-c", table, cwd=tmp_path)
@@ -58,3 +64,14 @@ def test_the_wheel_works_in_an_empty_environment(python, built, tmp_path):
     assert told["test"]["worst_error"] <= 0.3
     use = "import worstclass; print(worstclass.__version__, worstclass.load_model('model').classes_.tolist())"
     assert run(inside / "python", "-c", use, cwd=tmp_path).strip().endswith("[0, 1, 2]")
+    run(inside / "python", ROOT / "tests" / "table_road.py", cwd=tmp_path)
+
+
+def test_the_extra_torch_brings_networks(built, tmp_path):
+    (wheel,) = built.glob("*.whl")
+    inside, packages = installed(sys.executable, f"{wheel}[torch]", tmp_path)
+    assert ("torch" in packages, "matplotlib" in packages) == (True, False)
+    fit = ["fit", "iris", "--network", "mlp", "--max-epochs", "20", "--set", "cv=2", "--out", "model", "--json"]
+    assert json.loads(run(inside / "worstclass", *fit, cwd=tmp_path))["test"]["worst_error"] <= 0.5
+    use = "import worstclass; print(worstclass.TorchLearner.__name__, worstclass.load_model('model').classes_.tolist())"
+    assert run(inside / "python", "-c", use, cwd=tmp_path).startswith("TorchLearner")

@@ -202,7 +202,7 @@ class TestRows:
 
     @pytest.mark.parametrize(("n_classes", "n_iterations"), [(2, 150), (3, 150), (8, 75), (10, 60), (40, 50)])
     def test_boosted_trees_are_about_as_many_for_any_number_of_classes(self, n_classes, n_iterations):
-        portfolio = portfolio_for("auto", np.zeros((400, 3)), np.full(n_classes, 10))
+        portfolio, _ = portfolio_for("auto", np.zeros((400, 3)), np.full(n_classes, 10))
         assert portfolio["boosted-trees"][-1].max_iter == n_iterations
 
     def test_the_learning_rate_of_a_network_falls_for_images_unless_its_learner_says_otherwise(self):
@@ -210,7 +210,7 @@ class TestRows:
         network = NetworkClassifier(plain, max_epochs=30)
         found = []
         for images, max_epochs in ((True, None), (True, 24), (False, 24)):
-            portfolio = portfolio_for([plain, own, network], np.zeros((40, 3)), np.array([20, 20]))
+            portfolio, _ = portfolio_for([plain, own, network], np.zeros((40, 3)), np.array([20, 20]))
             give_epochs(portfolio, max_epochs, 2, images=images)
             found.append([model.learner.decay_epochs for model in portfolio.values()])
         assert found == [[150, 7, 30], [4, 7, 4], [None, 7, None]]
@@ -294,7 +294,7 @@ class TestLearners:
         hasty = [("hasty", LogisticRegression(max_iter=1))]
         with pytest.warns(ConvergenceWarning):
             WorstClassClassifier(hasty, cv=2, random_state=0).fit(blobs[0], blobs[2])
-        monkeypatch.setattr(worst_class, "portfolio_for", lambda learners, X, sizes: dict(hasty))
+        monkeypatch.setattr(worst_class, "portfolio_for", lambda learners, X, sizes: (dict(hasty), []))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             WorstClassClassifier(cv=2, random_state=0).fit(blobs[0], blobs[2])

@@ -1,7 +1,7 @@
 """Classifiers in which no class is sacrificed.
 
-The names below are loaded when first used, so that importing worstclass costs nothing: torch, scikit-learn and
-pandas come in only with what needs them.
+The names below are loaded when first used, so that importing worstclass costs nothing: scikit-learn, pandas and torch
+come in only with what needs them. What needs torch says so where it is not installed (the extra ``torch``).
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ __all__ = ["__version__", *sorted(_HOME)]
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+        from worstclass._checks import optional_packages
+
+        with optional_packages(name):
+            return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'worstclass' has no attribute {name!r}")
 
 

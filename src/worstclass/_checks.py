@@ -1,4 +1,4 @@
-"""Checks of arguments, once: counts, shares, names, numbers by class, and options with a suggestion."""
+"""Checks, once: of arguments (counts, shares, names, numbers by class, options), and of optional packages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import functools
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
 
-from worstclass.exceptions import ParameterError, UnknownNameError, UnknownOptionError
+from worstclass.exceptions import EXTRAS, MissingPackageError, ParameterError, UnknownNameError, UnknownOptionError
 
 C = TypeVar("C", bound=type)
 #: in a mapping, stands for every class that is not named
@@ -128,6 +129,22 @@ def require_known_options(options: dict[str, Any], known: list[str], *, owner: s
     for name in options:
         if name not in known:
             raise UnknownOptionError(name, owner, known)
+
+
+@contextmanager
+def optional_packages(owner: str) -> Iterator[None]:
+    """Say what to install, if an import inside fails for lack of an optional package, such as torch.
+
+    Parameters
+    ----------
+    owner : what needs the package, for the error.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:  # a part of a package that is there
+            raise
+        raise MissingPackageError(owner, error.name) from error
 
 
 def is_number(value: Any) -> bool:

@@ -37,6 +37,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from worstclass.selection import ThetaSelection
 
+#: optional packages, by the names that they are imported by, and the extra that brings each
+EXTRAS = {
+    "imblearn": "compare",
+    "matplotlib": "plots",
+    "mlflow": "tracking",
+    "tensorboard": "tracking",
+    "torch": "torch",
+}
+
 
 class WorstClassError(Exception):
     """Base class of all errors raised on purpose by worstclass."""
@@ -103,8 +112,19 @@ class ExportError(WorstClassError, ValueError):
 class MissingPackageError(WorstClassError, ImportError):
     """An optional package is not installed."""
 
-    def __init__(self, owner: str, package: str, extra: str) -> None:
-        super().__init__(f"{owner} needs the package {package}, which is not installed: pip install '{extra}'.")
+    def __init__(self, owner: str, package: str) -> None:
+        super().__init__(f"{owner} needs the package {package}, which is not installed: {install_command(package)}.")
+
+
+def install_command(*packages: str) -> str:
+    """Return the command that installs optional packages.
+
+    Examples
+    --------
+    >>> install_command("torch", "matplotlib")
+    "pip install 'worstclass[plots,torch]'"
+    """
+    return f"pip install 'worstclass[{','.join(sorted({EXTRAS[package] for package in packages}))}]'"
 
 
 class SelectionInterrupted(KeyboardInterrupt):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from worstclass._checks import check_count, check_positive, require_known_options
+from worstclass._checks import check_count, check_positive, optional_packages, require_known_options
 from worstclass.exceptions import ParameterError, UnknownNameError
 
 #: epochs of a single network by default: those of the authors
@@ -36,7 +36,7 @@ class Method:
     options : its own options, with their defaults.
     needs_theta : whether it must be given accuracy floors.
     takes_theta : whether it can be given accuracy floors.
-    requires : a package that must be installed too, by the extra ``compare``.
+    requires : an optional package that must be installed, too; None if it needs none.
     """
 
     name: str
@@ -52,6 +52,12 @@ class Method:
     def is_installed(self) -> bool:
         """Whether the package that it requires is installed; nothing is imported."""
         return self.requires is None or find_spec(self.requires) is not None
+
+    def require(self) -> None:
+        """Refuse a method whose package is not installed."""
+        if self.requires is not None:
+            with optional_packages(f"The method {self.name!r}"):
+                importlib.import_module(self.requires)
 
 
 def list_methods() -> list[Method]:
@@ -146,6 +152,7 @@ def build_method(
     require_known_options(options, list(method.options), owner=f"The method {name!r}")
     if method.needs_theta and theta is None:
         raise ParameterError("theta", f"build_method({name!r})", allowed="given: the accuracy floor(s)", got=None)
+    method.require()
     common = _Common(network, dict(learner or {}), theta, max_epochs, max_seconds, select_on, random_state)
     return _BUILDERS[name](common, **{**method.options, **options})
 
@@ -226,6 +233,7 @@ def _method(name: str, summary: str, build: Builder, *, kind: str = "network", *
     assert name not in _METHODS, f"The method {name!r} is declared twice."
     known = {key: facts.pop(key) for key in ("needs_theta", "takes_theta", "requires") if key in facts}
     known.setdefault("takes_theta", known.get("needs_theta", False))
+    known.setdefault("requires", "torch" if kind == "network" else None)
     _METHODS[name] = Method(name, summary, _REFERENCES.get(name, "-"), kind, facts, **known)
     _BUILDERS[name] = build
 
@@ -343,11 +351,7 @@ def _classifier(package: str, kind: str, **fixed: Any) -> Builder:
     """Return a builder of an ensemble of scikit-learn or imbalanced-learn; the options are those of the classifier."""
 
     def build(common: _Common, **options: Any) -> Any:
-        try:
-            classifier = getattr(importlib.import_module(f"{package}.ensemble"), kind)
-        except ImportError:
-            hint = "pip install 'worstclass[compare]' brings imbalanced-learn."
-            raise ParameterError("method", "build_method", allowed="installed", got=kind, hint=hint) from None
+        classifier = getattr(importlib.import_module(f"{package}.ensemble"), kind)
         return _for_tables(classifier(**fixed, **options, random_state=common.random_state))
 
     return build

@@ -8,13 +8,14 @@ import tempfile
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from worstclass._checks import optional_packages
 from worstclass.boosting.callbacks import Callback, EpochInfo, FitPlan, NetworkEpochInfo, StepInfo
-from worstclass.exceptions import MissingPackageError, WorstClassError, WorstClassWarning
+from worstclass.exceptions import WorstClassError, WorstClassWarning
 
 if TYPE_CHECKING:
     from worstclass.boosting.booster import WorstClassBooster
@@ -26,7 +27,6 @@ REPORTS = {"training_report_": "training", "validation_report_": "validation", "
 MAX_TEXT = 500
 #: metrics that MLflow takes in one call
 MAX_BATCH = 1000
-EXTRA = "worstclass[tracking]"
 
 
 class _Tracker(Callback):
@@ -98,7 +98,7 @@ class TensorBoardCallback(_Tracker):
 
     Examples
     --------
-    ``pip install 'worstclass[tracking]'`` brings TensorBoard.
+    ``pip install 'worstclass[torch,tracking]'`` brings TensorBoard and torch, which writes the event files.
 
     >>> from worstclass import WorstClassBooster
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -111,7 +111,7 @@ class TensorBoardCallback(_Tracker):
 
     def _begin(self, estimator: Any) -> None:
         if self._writer is None:
-            with _needs("tensorboard", "TensorBoardCallback"):
+            with optional_packages("TensorBoardCallback"):
                 from torch.utils.tensorboard import SummaryWriter
             writer: Any = SummaryWriter
             self._writer = writer(str(self.log_dir))
@@ -175,7 +175,7 @@ class MLflowCallback(_Tracker):
     def _begin(self, estimator: Any) -> None:
         if self._client is not None:
             return
-        with _needs("mlflow", "MLflowCallback"):
+        with optional_packages("MLflowCallback"):
             import mlflow
         client: Any = mlflow.MlflowClient(self.tracking_uri)
         active: Any = mlflow.active_run()
@@ -259,19 +259,12 @@ def _report_text(estimator: Any) -> str:
 
 
 def _weight_figure(estimator: Any) -> Any:
-    """Return a figure of the class weights of a booster over classes; None for others."""
+    """Return a figure of the class weights of a booster over classes; None for others, and without matplotlib."""
     history = getattr(estimator, "history_", ())
     if getattr(estimator, "theta", None) is None or not history or not hasattr(history[0], "class_weight"):
+        return None
+    if find_spec("matplotlib") is None:
         return None
     from worstclass.report.training_displays import ClassWeightDisplay
 
     return ClassWeightDisplay.from_estimator(estimator).figure_
-
-
-@contextmanager
-def _needs(package: str, owner: str) -> Iterator[None]:
-    """Name the extra that brings a package, if what is imported inside is missing."""
-    try:
-        yield
-    except ImportError as error:
-        raise MissingPackageError(owner, package, EXTRA) from error

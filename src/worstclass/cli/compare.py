@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,6 +63,7 @@ def compare(
     from worstclass.cli.data import VAL_SHARE, Data
     from worstclass.cli.model import network_options, own_methods
     from worstclass.cli.progress import training_lines
+    from worstclass.exceptions import install_command
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
     from worstclass.methods import DEFAULT_EPOCHS, find_method, list_methods
@@ -91,10 +93,12 @@ def compare(
         own=own,
     )
     rules.check_plan(plan, example)
-    left_out = [method.name for method in list_methods() if not method.is_installed]
+    left_out = {one.name: one.requires for one in list_methods() if one.requires and not one.is_installed}
     if names == ["all"] and left_out:
-        install = "pip install 'worstclass[compare]' installs what they need"
+        install = f"{install_command(*left_out.values())} installs what they need"
         note(f"left out: {', '.join(left_out)} ({install})", quiet=quiet)
+    if find_spec("matplotlib") is None:
+        note(f"left out: comparison.png ({install_command('matplotlib')} installs what it needs)", quiet=quiet)
     folder = out or Path(f"comparison-{Path(data.data).stem}")
     remember(folder)
     cells = folder / "cells"

@@ -65,7 +65,10 @@ def export(
         if onnx is not None:
             reports.append(write_onnx(asked, onnx, _blocks(asked, data), **options))
         if torch is not None:
-            from worstclass.export.torch_file import write_torch
+            from worstclass._checks import optional_packages
+
+            with optional_packages("export_torch"):
+                from worstclass.export.torch_file import write_torch
 
             reports.append(write_torch(asked, torch, _blocks(asked, data), **options))
     tell({"files": [{**asdict(report), "path": str(report.path)} for report in reports]})

@@ -105,9 +105,13 @@ def _make(work: Reproduction, options: dict[str, Any] | None, *, quiet: bool) ->
 
     Return its name, the number of trainings that failed, and the files.
     """
+    from worstclass._checks import optional_packages
     from worstclass.cli.progress import training_lines
     from worstclass.report.paper import differences, table_text, write_tables
 
+    if work.target.is_figure:  # before hours of training
+        with optional_packages(work.target.name):
+            from worstclass.report.paper_figures import write_figure
     work.folder.mkdir(parents=True, exist_ok=True)
     failed = 0
     if options is not None:
@@ -115,8 +119,6 @@ def _make(work: Reproduction, options: dict[str, Any] | None, *, quiet: bool) ->
             failed = sum(result.error is not None for result in work.run(show, **options))
     results, refused = work.results()
     if work.target.is_figure:
-        from worstclass.report.paper_figures import write_figure
-
         files = write_figure(work, results)
         lines = [f"{work.target.name}: {work.target.title}", *differences(work)]
         lines += [] if files else ["Nothing is drawn: the results that it needs are missing."]

@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,10 @@ from sklearn.svm import SVC
 
 from worstclass._typing import FloatArray, IntArray
 from worstclass.ensembles.images import PatchFeatures, Pixels
-from worstclass.exceptions import ParameterError
+from worstclass.exceptions import ParameterError, install_command
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
+from worstclass.networks import SMALLEST_SIDE
 
 OWNER = "WorstClassClassifier"
 ALLOWED = "'auto', or a list of scikit-learn classifiers, TorchLearners and boosters"
@@ -43,8 +45,8 @@ STAGES = (16, 8, 4, 2)
 Portfolio = dict[str, Any]
 
 
-def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> Portfolio:
-    """Return the classifiers to train, cheap ones first.
+def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> tuple[Portfolio, list[str]]:
+    """Return the classifiers to train, cheap ones first, and notes on what is left out.
 
     Parameters
     ----------
@@ -56,13 +58,13 @@ def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> Portfolio:
     if isinstance(learners, str) and learners == "auto":
         if getattr(X, "ndim", 2) > 2:
             return _for_images(X, n_rows)
-        return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes))
+        return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes)), []
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
     pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in given]
     classifiers = [as_classifier(learner, n_rows) for _, learner in pairs]
     names = [name or _name(learner) for name, learner in pairs]
-    return dict(zip(_distinct(names), classifiers, strict=True))
+    return dict(zip(_distinct(names), classifiers, strict=True)), []
 
 
 def as_classifier(learner: Any, n_rows: int) -> Any:
@@ -117,25 +119,27 @@ class SoftmaxSVC(SVC):
         return np.asarray(softmax(2 * decision, axis=1))
 
 
-def _for_images(X: Any, n_rows: int) -> Portfolio:
+def _for_images(X: Any, n_rows: int) -> tuple[Portfolio, list[str]]:
     """Return classifiers of patches and of pixels, strong where a class has few images, and a network."""
-    from worstclass.ensembles.networks import NetworkClassifier
-    from worstclass.learners.torch_learner import TorchLearner
-    from worstclass.networks.plain import SMALLEST_SIDE
-
     balanced, shape = {"class_weight": "balanced"}, tuple(X.shape[1:])
     main_directions = PCA(min(100, n_rows // 2, math.prod(shape)), svd_solver="randomized")
     found = {
         "pixel-kernel": make_pipeline(Pixels(), StandardScaler(), main_directions, *_sharp_kernel(n_rows)),
         "pixel-trees": make_pipeline(Pixels(), ExtraTreesClassifier(100, **balanced)),
     }
-    if len(shape) == 3 and min(shape[1:]) >= SMALLEST_SIDE:
-        linear = LogisticRegression(C=0.01, max_iter=200, **balanced)
-        found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
-        learner = TorchLearner("cnn-medium", optimizer="adamw", lr=0.005, batch_size=128)
-        epochs = _epochs(n_rows, learner.batch_size, IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS)
-        found["network"] = NetworkClassifier(learner, max_epochs=epochs)
-    return found
+    if len(shape) != 3 or min(shape[1:]) < SMALLEST_SIDE:
+        return found, []
+    linear = LogisticRegression(C=0.01, max_iter=200, **balanced)
+    found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
+    if find_spec("torch") is None:
+        return found, [f"network was left out: it needs torch, which is not installed: {install_command('torch')}"]
+    from worstclass.ensembles.networks import NetworkClassifier
+    from worstclass.learners.torch_learner import TorchLearner
+
+    learner = TorchLearner("cnn-medium", optimizer="adamw", lr=0.005, batch_size=128)
+    epochs = _epochs(n_rows, learner.batch_size, IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS)
+    found["network"] = NetworkClassifier(learner, max_epochs=epochs)
+    return found, []
 
 
 def _for_tables(n_rows: int, n_classes: int) -> Portfolio:

@@ -87,8 +87,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     learners : ``"auto"``: linear, kernel and tree classifiers for a table; for images classifiers of pixels and of
-        patches, and a convolutional network. Or a list of scikit-learn classifiers with ``predict_proba``,
-        ``TorchLearner`` objects and boosters, or of (name, classifier) pairs.
+        patches, and a convolutional network where torch is installed. Or a list of scikit-learn classifiers with
+        ``predict_proba``, ``TorchLearner`` objects and boosters, or of (name, classifier) pairs.
     theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1), one for all classes or
         a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
         errors.
@@ -115,7 +115,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         folds, ``cv_report_`` judges two fifths of the rows.
     theta_, floors_met_, shortfall_ : the floors; whether ``cv_report_`` meets them; and for each class that misses its
         floor how many more held-out rows would have to be right. None without floors.
-    notes_ : what was left out for lack of time, or because it failed.
+    notes_ : what was left out for lack of time or of torch, or because it failed.
     seen_rows_ : fingerprints of the rows seen; ``certify`` refuses them.
 
     Notes
@@ -186,7 +186,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         rows, labels = self._training_rows(X, y)
         floors = None if self.theta is None else Floors.from_theta(self.theta, labels.classes, owner=OWNER)
         seeds = seeds_of(self, checkpoint)
-        portfolio = portfolio_for(self.learners, rows, labels.totals)
+        portfolio, notes = portfolio_for(self.learners, rows, labels.totals)
         held_out = None if X_val is None and y_val is None else self._validation_rows(X, X_val, y_val, labels.classes)
         wanted = default_folds(len(labels.index)) if self.cv == "auto" else int(self.cv)
         task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
@@ -202,7 +202,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         except KeyboardInterrupt:  # nothing is left to train; a second one ends it
             schedule.interrupted = True
             self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
-        self.n_folds_, self.notes_ = schedule.folds, tuple(schedule.notes)
+        self.n_folds_, self.notes_ = schedule.folds, (*notes, *schedule.notes)
         return schedule
 
     def predict(self, X: Any) -> npt.NDArray[Any]:

@@ -128,6 +128,8 @@ def contents_hash(path: str | Path) -> str:
 def check_plan(plan: ComparisonPlan, example: Splits) -> None:
     """Refuse settings that no training could use, before anything runs: one message, not a failure in every cell."""
     methods = [find_method(name) for name in plan.methods]
+    for method in methods:
+        method.require()
     classes = np.unique(example.train.y)
     if any(map(_has_rounds, methods)):
         resolve_gamma(plan.gamma, len(classes), owner="compare")
@@ -150,7 +152,10 @@ def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:
             raise ParameterError("methods", "compare", allowed="'all', or names, each once", got=list(names))
         return tuple(names)
     flat = getattr(example.train.X, "ndim", 2) <= 2
-    return tuple(m.name for m in list_methods() if m.is_installed and (flat or m.kind == "network"))
+    suited = [method for method in list_methods() if flat or method.kind == "network"]
+    if not (installed := tuple(method.name for method in suited if method.is_installed)):
+        suited[0].require()
+    return installed
 
 
 def run_comparison(

@@ -25,6 +25,7 @@ from worstclass.experiments.grid import Entry, Grid, cells_of, run_grids
 from worstclass.experiments.paper import PROBLEMS, Problem, Row, Target, ours_at
 from worstclass.experiments.printed import PRINTED
 from worstclass.experiments.run import PARTS
+from worstclass.methods import find_method
 
 #: points per side on which the answers of a model are kept for figures
 SIDE = 100
@@ -97,6 +98,9 @@ class Reproduction:
         ``overwrite`` removes the results that were made with other settings; without it they are refused.
         """
         grids = self.grids()
+        for problem in self.problems:
+            for entry in self.target.entries(problem):
+                find_method(entry.settings["method"]).require()
         for cell in cells_of(grids) if overwrite else ():
             file = cell_file(cell, self.cells_folder, by_data=True)
             with contextlib.suppress(OSError, ValueError):

@@ -72,7 +72,7 @@ class Provenance(pydantic.BaseModel):
     def collect(cls) -> Provenance:
         """Look at this process, and at the checkout that worstclass runs from, if it does."""
         return cls(
-            versions={name: metadata.version(name) for name in PACKAGES},
+            versions={name: version for name in PACKAGES if (version := _version(name)) is not None},
             python=platform.python_version(),
             machine=f"{platform.system()} {platform.machine()}",
             commit=_commit(),
@@ -119,7 +119,7 @@ class PortfolioResult(pydantic.BaseModel):
     theta : floor of each class; None without floors.
     floors_met : whether the held-out report meets every floor; None without floors.
     shortfall : right answers on held-out rows that are missing, for each class below its floor.
-    notes : what was left out for lack of time, or because it failed.
+    notes : what was left out for lack of time or of torch, or because it failed.
     """
 
     n_folds: int
@@ -305,6 +305,14 @@ def offsets_record(model: Any) -> dict[str, Any]:
 
 def _by_class(model: Any, values: Any) -> dict[str, Any]:
     return {str(label): value for label, value in zip(model.classes_, values, strict=True)}
+
+
+def _version(package: str) -> str | None:
+    """Return the version of a package; None if it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _commit() -> str | None:

@@ -12,7 +12,7 @@ import inspect
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from worstclass._checks import check_choice, require_known_options
+from worstclass._checks import check_choice, optional_packages, require_known_options
 
 if TYPE_CHECKING:
     from worstclass.losses.base import Loss
@@ -58,8 +58,9 @@ def build_loss(name: str, weighting: str | WeightingRule | None = None, **option
 
 def _losses() -> dict[str, type[Loss]]:
     """Return the registered losses, after every file of this folder had its chance to register."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+    with optional_packages("A loss"):
+        for module in pkgutil.iter_modules(__path__):
+            importlib.import_module(f"{__name__}.{module.name}")
     from worstclass.losses.base import REGISTERED
 
     return REGISTERED

@@ -6,11 +6,13 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from worstclass._checks import check_choice, require_known_options
+from worstclass._checks import check_choice, optional_packages, require_known_options
 
 if TYPE_CHECKING:
     from torch import nn
 
+#: pixels per side below which the stages of a network have nothing left to look at
+SMALLEST_SIDE = 8
 #: name -> "module:factory"; every factory takes (input_shape, n_classes, **options)
 NETWORKS = {
     "mlp": "worstclass.networks.plain:mlp",
@@ -39,7 +41,8 @@ def build_network(name: str, input_shape: tuple[int, ...], n_classes: int, **opt
     """
     check_choice(name, "module", "TorchLearner", NETWORKS)
     module, _, attribute = NETWORKS[name].partition(":")
-    factory = getattr(importlib.import_module(module), attribute)
+    with optional_packages("build_network"):
+        factory = getattr(importlib.import_module(module), attribute)
     known = [p for p in inspect.signature(factory).parameters if p not in ("input_shape", "n_classes")]
     require_known_options(options, known, owner=f"The network {name!r}")
     network: nn.Module = factory(input_shape, n_classes, **options)

@@ -11,9 +11,8 @@ from torch import nn
 
 from worstclass._checks import check_count
 from worstclass.exceptions import ParameterError
+from worstclass.networks import SMALLEST_SIDE
 
-#: pixels per side below which the stages of a network have nothing left to look at
-SMALLEST_SIDE = 8
 #: pixels per side to which ``cnn-medium`` shrinks images before its wide stages
 LARGEST_SIDE = 16
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._checks import optional_packages
 from worstclass._typing import FloatArray, IntArray
 from worstclass.certificates.binomial import error_interval
 from worstclass.exceptions import DataError
@@ -40,7 +41,8 @@ class Display:
     def plot(self, ax: Any = None) -> Self:
         """Draw on axes of matplotlib, or on a new figure."""
         if ax is None:
-            from matplotlib.figure import Figure
+            with optional_packages(type(self).__name__):
+                from matplotlib.figure import Figure
 
             ax = Figure(figsize=self._size(), layout="constrained").subplots(
                 subplot_kw={"projection": self.projection} if self.projection else {}

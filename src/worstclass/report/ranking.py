@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,10 @@ def comparison_figure(comparison: Comparison) -> Figure:
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
-    """Write the comparison to a folder as Markdown, CSV, JSON and a figure; return the files."""
+    """Write the comparison to a folder as Markdown, CSV, JSON and a figure; return the files.
+
+    Without matplotlib there is no figure; the page of a comparison has a chart of its own.
+    """
     texts = {
         "comparison.md": comparison_markdown(comparison),
         "comparison.csv": comparison_csv(comparison),
@@ -138,7 +142,10 @@ def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return [*(folder / name for name in texts), save_figure(comparison_figure(comparison), folder / "comparison.png")]
+    files = [folder / name for name in texts]
+    if find_spec("matplotlib") is not None:
+        files.append(save_figure(comparison_figure(comparison), folder / "comparison.png"))
+    return files
 
 
 def _name(text: str) -> str:

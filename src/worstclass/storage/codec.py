@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 
+from worstclass._checks import optional_packages
 from worstclass._state import Stateful
 from worstclass.exceptions import ModelFormatError, ParameterError
 from worstclass.learners.base import Member, WeakLearner
@@ -250,7 +251,8 @@ class Reader:
 
     def tensor(self, array: Any, value: Mapping[str, Any]) -> Any:
         """Return a tensor of torch."""
-        torch = importlib.import_module("torch")
+        with optional_packages("This model"):
+            torch = importlib.import_module("torch")
         tensor = torch.tensor(self.decode(array))
         return tensor.view(torch.bfloat16) if value.get("dtype") == "bfloat16" else tensor
 

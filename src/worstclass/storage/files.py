@@ -16,8 +16,9 @@ from typing import Any, NoReturn
 from safetensors import SafetensorError
 from sklearn.base import BaseEstimator
 
+from worstclass._checks import optional_packages
 from worstclass._state import Stateful
-from worstclass.exceptions import ModelFormatError, ParameterError
+from worstclass.exceptions import MissingPackageError, ModelFormatError, ParameterError
 from worstclass.learners.base import WeakLearner
 from worstclass.storage.seal import require_digest
 from worstclass.storage.skops_checks import PACKAGES, canonical, require_bounded, require_sound_trees
@@ -174,7 +175,10 @@ def find_class(name: str, *packages: str) -> type | None:
     if not module.startswith(packages) or _NO_MODELS & set(module.split(".")):
         return None
     try:
-        found = getattr(importlib.import_module(module), attribute, None)
+        with optional_packages("This model"):
+            found = getattr(importlib.import_module(module), attribute, None)
+    except MissingPackageError:
+        raise
     except (ImportError, ValueError):  # ValueError: a name that no module can have
         return None
     return found if isinstance(found, type) and found.__module__ == module else None

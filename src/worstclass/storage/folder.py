@@ -37,7 +37,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from worstclass._state import Stateful
 from worstclass._version import __version__
-from worstclass.exceptions import ModelFormatError, ParameterError
+from worstclass.exceptions import MissingPackageError, ModelFormatError, ParameterError
 from worstclass.learners.base import WeakLearner
 from worstclass.storage import files
 from worstclass.storage.codec import ARRAYS, Reader, Writer
@@ -186,7 +186,7 @@ def read_part(folder: Path, **options: Any) -> Any:
         if "estimator_" in state:
             params["estimator"] = state["estimator_"]
         return kind.from_state(params, state)
-    except (ModelFormatError, MemoryError):
+    except (MissingPackageError, ModelFormatError, MemoryError):
         raise
     except Exception as error:  # a card that was made up can fail in any way
         what = f"{type(error).__name__}: {error}"
