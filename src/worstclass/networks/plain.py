@@ -90,7 +90,7 @@ def cnn_small(input_shape: tuple[int, ...], n_classes: int, width: int = 16) -> 
 
 
 def cnn_medium(input_shape: tuple[int, ...], n_classes: int, width: int = 32) -> nn.Sequential:
-    """Build three stages of a 3 x 3 convolution, batch normalisation and ReLU, and a linear head over the four quarters.
+    """Build three stages of a 3 x 3 convolution, batch normalisation and ReLU, and a linear head over four quarters.
 
     The first stage takes steps of two pixels, and is repeated, until 16 pixels per side are left; the second ends with
     max pooling. So most of the work is done on small images with many channels, which suits a CPU. With 3
