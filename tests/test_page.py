@@ -21,6 +21,7 @@ from worstclass.cli.app import run
 from worstclass.data.splits import Part
 from worstclass.exceptions import ModelFormatError, WorstClassWarning
 from worstclass.experiments.details import Details
+from worstclass.experiments.paper import TARGETS
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport
 from worstclass.report.page import write_page
@@ -353,3 +354,10 @@ def test_a_reproduction_has_a_page(tmp_path):
     (tmp_path / "cpu" / "table1.csv").write_text(head + "table1,<b>Ours</b>,squares,Worst,28.1,30.04,1.0,2,1.94\n")
     page = write_page(tmp_path).read_text()
     assert tables(page)["table1"] == [["row", "squares: Worst"], ["<b>Ours</b>", "28.1 / 30.0 ± 1.0"]]
+    assert f"{TARGETS['table1'].title[1:]}." in plain(page)
+    assert "Errors in percent" in plain(page)
+    (tmp_path / "cpu" / "table1.csv").unlink()
+    (tmp_path / "cpu" / "fig-weights.png").write_bytes(b"a picture")
+    page = plain(write_page(tmp_path).read_text())
+    assert "fig-weights (cpu) Class weights over the rounds." in page
+    assert "Errors in percent" not in page
