@@ -189,13 +189,13 @@ def test_columns_that_tell_every_row_apart_are_named(iris, capsys):
 
 
 def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch):
-    from worstclass.cli.progress import FitProgress
+    from worstclass.progress import ProgressCallback
 
     def interrupt(self, booster, record):
         if record.round == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(FitProgress, "on_round_end", interrupt)
+    monkeypatch.setattr(ProgressCallback, "on_round_end", interrupt)
     assert run([*FIT, "--theta", "0.8"]) == 1
     told = capsys.readouterr().err
     assert "warning: interrupted: the model has the 2 finished rounds. To go on: worstclass resume model" in told

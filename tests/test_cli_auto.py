@@ -16,10 +16,10 @@ from rich.console import Console
 from worstclass import WorstClassClassifier, load_model
 from worstclass.boosting.callbacks import StepInfo
 from worstclass.cli.app import run
-from worstclass.cli.progress import FitProgress
 from worstclass.ensembles.networks import NetworkClassifier
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport
+from worstclass.progress import ProgressCallback
 
 KINDS = ["benign", "malignant", "unclear"]
 MEMBERS = ["logistic", "smooth-kernel", "sharp-kernel", "extra-trees", "boosted-trees"]
@@ -206,7 +206,7 @@ def test_an_interrupted_fit_keeps_the_finished_members(place, command, monkeypat
         if info.done == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(FitProgress, "on_step_end", interrupt)
+    monkeypatch.setattr(ProgressCallback, "on_step_end", interrupt)
     code, shown = command(*TRAIN, "--out", "interrupted")
     assert code == 1
     assert "interrupted: the model has the 2 finished members" in shown
@@ -361,7 +361,7 @@ def test_without_epochs_the_estimator_decides(place, command, images, monkeypatc
 
 def test_the_bar_shows_members_and_the_time_that_the_fit_expects():
     shown = io.StringIO()
-    progress = FitProgress(Console(file=shown, force_terminal=True, width=120))
+    progress = ProgressCallback(Console(file=shown, force_terminal=True, width=120))
     with progress.bar:
         progress.on_step_end(None, StepInfo("logistic", 1, 3, 2.0, 75.0))
         progress.bar.refresh()

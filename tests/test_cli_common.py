@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -17,12 +20,14 @@ from rich.console import Console
 from sklearn.datasets import load_iris
 
 from worstclass import load_model
+from worstclass._progress import steps
 from worstclass.boosting.callbacks import FitPlan, NetworkEpochInfo
 from worstclass.boosting.history import RoundRecord
 from worstclass.cli.app import COMMANDS, run
-from worstclass.cli.console import is_live
-from worstclass.cli.progress import FitProgress, busy, training_lines, weight_bars
+from worstclass.cli.progress import busy, training_lines
 from worstclass.cli.settings import EFFECTIVE
+from worstclass.learners.sklearn_learner import SklearnMember
+from worstclass.progress import LiveBar, ProgressCallback, is_live, weight_bars
 
 NAMES = [[function.__name__] for function in COMMANDS] + [["datasets"], ["datasets", "check"], ["datasets", "get"], []]
 FIT = ["fit", "iris.csv", "--target", "species", "--method", "ours-trees", "--theta", "0.9", "--rounds", "2"]
@@ -289,7 +294,7 @@ def drawn(plain=False):
     """Return what a terminal of 100 columns gets from three rounds of boosting."""
     text = io.StringIO()
     shown = Console(file=text, force_terminal=True, width=100, no_color=plain, highlight=False)
-    progress = FitProgress(shown)
+    progress = ProgressCallback(shown)
     with progress.bar:
         progress.on_fit_start(None, PLAN)
         progress.on_round_end(None, RECORD)
@@ -322,7 +327,7 @@ def test_bars_need_a_terminal_without_no_color(monkeypatch):
 
 def test_epochs_of_networks_have_a_line_for_each_tenth():
     text = io.StringIO()
-    progress = FitProgress(Console(file=text, width=100))
+    progress = ProgressCallback(Console(file=text, width=100))
     for epoch in range(1, 21):
         info = NetworkEpochInfo(("a", "b"), 1, epoch, epoch, 20, (0.1, 0.3), (0.5, 0.25), 0.7)
         progress.on_network_epoch_end(None, info)
@@ -332,7 +337,7 @@ def test_epochs_of_networks_have_a_line_for_each_tenth():
 
 
 def test_lines_of_trainings_move_a_bar(monkeypatch, capsys):
-    monkeypatch.setattr("worstclass.cli.progress.is_live", lambda shown: True)
+    monkeypatch.setattr("worstclass.progress.is_live", lambda shown: True)
     with training_lines(False) as show:
         show("[1 of 4] ce, seed 0: started")
         show("[1 of 4] ce, seed 0: finished; about 30 s left")
@@ -341,14 +346,78 @@ def test_lines_of_trainings_move_a_bar(monkeypatch, capsys):
     assert "left 30 s" in shown
 
 
-def test_what_cannot_be_counted_shows_that_it_works(monkeypatch, capsys):
+@pytest.fixture
+def terminal(monkeypatch):
+    """What a terminal of 100 columns gets from progress of commands."""
+    text = io.StringIO()
+    monkeypatch.setattr(
+        "worstclass.cli.progress.console",
+        lambda stderr, quiet: Console(file=text, force_terminal=True, width=100, no_color=False, quiet=quiet),
+    )
+    return text
+
+
+def test_what_cannot_be_counted_shows_that_it_works(monkeypatch, capsys, terminal):
     with busy("asking"):
         pass
-    assert capsys.readouterr().err == ""  # no terminal, no bar
-    monkeypatch.setattr("worstclass.cli.progress.is_live", lambda shown: True)
+    assert terminal.getvalue() == ""  # over before two seconds
+    monkeypatch.setattr("worstclass.cli.progress.AFTER", 0)
     with busy("asking"):
-        pass
-    assert "asking" in capsys.readouterr().err
+        time.sleep(0.3)
+    assert re.search(r"asking .*0:00:00.* left -", terminal.getvalue())
+    assert capsys.readouterr() == ("", "")
+
+
+def test_without_a_terminal_nothing_says_that_a_command_works(monkeypatch, capsys):
+    monkeypatch.setattr("worstclass.cli.progress.AFTER", 0)
+    with busy("asking"):
+        time.sleep(0.1)
+    assert capsys.readouterr() == ("", "")
+
+
+def plain(shown):
+    return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown)
+
+
+def test_loops_tell_how_much_is_done_and_the_time_left_of_their_step(monkeypatch, terminal):
+    told = []
+    monkeypatch.setattr(LiveBar, "show", lambda self, *news: told.append(news))
+    clock = itertools.count()  # a second between two looks at it
+    monkeypatch.setattr("worstclass.cli.progress.time.monotonic", lambda: float(next(clock)))
+    with busy("asking"):
+        for _ in range(2):
+            for _ in steps("abcd", 4):
+                pass
+    assert told[:6] == [
+        (0, None, "asking"),
+        (0, None, "asking"),
+        (25.0, 100, "asking", "3.0 s"),  # one of four took one second
+        (50.0, 100, "asking", "2.0 s"),
+        (75.0, 100, "asking", "1.0 s"),
+        (0, None, "asking"),  # what follows is not known
+    ]
+    assert told[6:8] == [(0, None, "asking, step 2"), (25.0, 100, "asking, step 2", "3.0 s")]
+
+
+@pytest.mark.parametrize("name", ["evaluate", "certify", "offsets", "abstain", "predict", "report", "export"])
+def test_commands_that_ask_a_model_show_progress_with_the_time_left(name, inside, monkeypatch, terminal, capsys):
+    monkeypatch.setattr("worstclass.cli.progress.AFTER", 0)
+    words = {
+        **TELLS,
+        "report": ["report", "model", *DATA],
+        "export": ["export", "model", *DATA, "--onnx", "model.onnx"],
+    }[name]
+    for ask in (SklearnMember.predict, SklearnMember.probabilities):
+        monkeypatch.setattr(SklearnMember, ask.__name__, lambda *rows, ask=ask: (time.sleep(0.15), ask(*rows))[1])
+    assert run(words) == 0
+    assert re.search(r"\d+% .+ \d:\d\d:\d\d left \d", plain(terminal.getvalue()))
+    assert "left" not in capsys.readouterr().err
+
+
+def test_quiet_shows_no_progress(inside, monkeypatch, terminal):
+    monkeypatch.setattr("worstclass.cli.progress.AFTER", 0)
+    assert run([*TELLS["predict"], "--quiet"]) == 0
+    assert terminal.getvalue() == ""
 
 
 def test_weight_bars_of_many_classes_are_the_heaviest_in_their_order():

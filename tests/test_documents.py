@@ -161,10 +161,35 @@ def test_documented_options_exist(line, capsys):
     assert options <= set(re.findall(r"--[\w-]+", capsys.readouterr().out))
 
 
+def anchors(document: Path) -> set[str]:
+    """Return the anchors of headings, as Sphinx and GitHub make them."""
+    headings = re.findall(r"^#{1,3} (.+)$", BLOCK.sub("", document.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(document: Path) -> list[str]:
+    """Return the links of a document to files or headings that are not there."""
+    broken = []
+    for link in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", BLOCK.sub("", document.read_text())):
+        path, _, anchor = link.partition("#")
+        target = document.parent / path if path else document
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    return broken
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_between_documents_lead_somewhere(document):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text()):
-        assert (document.parent / target).exists(), target
+    assert not broken_links(document)
+
+
+def test_broken_links_are_found(tmp_path):
+    other = tmp_path / "other.md"
+    other.write_text("# A title: `code`, and more\n")
+    text = "# Here\n[a](other.md) [b](other.md#a-title-code-and-more) [c](#here) [d](https://example.org/#x)\n"
+    text += "[e](none.md) [f](other.md#none) [g](#none)\n```\n[h](in-a-block.md)\n```\n"
+    (tmp_path / "page.md").write_text(text)
+    assert broken_links(tmp_path / "page.md") == ["none.md", "other.md#none", "#none"]
 
 
 def test_no_machine_path_is_named_anywhere():

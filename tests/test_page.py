@@ -21,9 +21,11 @@ from worstclass.cli.app import run
 from worstclass.data.splits import Part
 from worstclass.exceptions import ModelFormatError, WorstClassWarning
 from worstclass.experiments.details import Details
+from worstclass.experiments.paper import TARGETS
 from worstclass.experiments.run import RunResult
 from worstclass.metrics import ClassReport
 from worstclass.report.page import write_page
+from worstclass.report.rendering import _environment
 from worstclass.report.verdict import report_verdict
 
 
@@ -150,6 +152,29 @@ def test_damaged_details_are_refused_with_their_name(tmp_path):
     (tmp_path / "model" / "results" / "details.json").write_text('{"part": 3}')
     with pytest.raises(ModelFormatError, match=r"details\.json cannot be read"):
         write_page(tmp_path / "model")
+
+
+def test_a_class_that_misses_a_floor_that_is_not_there_is_damaged(tmp_path):
+    splits = blobs(3)
+    bayes(tmp_path / "model", splits)
+    file = tmp_path / "model" / "results" / "run.json"
+    report = class_report(splits.test.y, splits.test.y[::-1], theta=0.9).to_dict()
+    report["classes"][0]["floor"] = None
+    file.write_text(json.dumps({**json.loads(file.read_text()), "test": report}))
+    with pytest.raises(ModelFormatError, match="cannot be shown, because they are damaged"):
+        write_page(tmp_path / "model")
+
+
+def test_numbers_below_a_chart_stand_where_they_belong():
+    macros = _environment().get_template("macros.html").module
+    chart = macros.chart([1, 2, 3, 4], [("a", [0.1, 0.2, 0.3, 0.4], "c0")], 0.4, "a", "round")
+    assert re.findall(r'<text x="([\d.]+)" y="220" class="tick (\w*)">(\d+)<', chart) == [
+        ("0.0", "", "1"),
+        ("213.3", "mid", "2"),  # not in the middle, which is 2.5
+        ("640.0", "end", "4"),
+    ]
+    chart = macros.chart([1, 2], [("a", [0.1, 0.2], "c0")], 0.4, "a", "round")
+    assert re.findall(r'y="220" class="tick \w*">(\d+)<', chart) == ["1", "2"]
 
 
 def test_example_images_are_those_of_the_largest_confusion():
@@ -329,3 +354,10 @@ def test_a_reproduction_has_a_page(tmp_path):
     (tmp_path / "cpu" / "table1.csv").write_text(head + "table1,<b>Ours</b>,squares,Worst,28.1,30.04,1.0,2,1.94\n")
     page = write_page(tmp_path).read_text()
     assert tables(page)["table1"] == [["row", "squares: Worst"], ["<b>Ours</b>", "28.1 / 30.0 ± 1.0"]]
+    assert f"{TARGETS['table1'].title[1:]}." in plain(page)
+    assert "Errors in percent" in plain(page)
+    (tmp_path / "cpu" / "table1.csv").unlink()
+    (tmp_path / "cpu" / "fig-weights.png").write_bytes(b"a picture")
+    page = plain(write_page(tmp_path).read_text())
+    assert "fig-weights (cpu) Class weights over the rounds." in page
+    assert "Errors in percent" not in page

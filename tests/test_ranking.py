@@ -130,7 +130,7 @@ def test_without_the_reference_methods_are_tested_against_the_best(reference):
     assert (comparison.reference, comparison.against_reference) == (None, ())
     assert [(test.a, test.b) for test in comparison.against_best] == [("naive", "ours"), ("ce", "ours")]
     text = comparison_text(comparison)
-    assert "† from ours, the best (3 pairs" in " ".join(text.split())
+    assert "† from ours, the best here (corrected for 3 pairs)" in " ".join(text.split())
     assert "*" not in text
 
 
@@ -284,9 +284,11 @@ def test_markdown_shows_percent_deviation_marks_and_the_best():
     # ours: 10.4 of 50 on average, deviation sqrt(5.2 / 4) / 50; plain 20.4 of 150
     assert "| 1 | **ours** | 5 | 20.8 ± 2.3 | 15.4 ± 1.1 | 13.6 ± 0.8 | 20 | 12.3 | 7 |" in lines
     assert "| 3 | ce | 5 | 50.8 ± 2.3 \\* | 30.4 ± 1.1 | 23.6 ± 0.8 | 20 | 12.3 | 7 |" in lines
-    reading = next(line for line in lines if "Significant differences" in line)
+    reading = next(line for line in lines if "Marks of a significant difference" in line)
     assert "mean ± standard deviation over 5 seeds" in reading
-    assert r"Significant differences of the worst-class error: \* from ours (2 tests)." in reading
+    assert (
+        r"Marks of a significant difference of the worst-class error: \* from ours (corrected for 2 tests)." in reading
+    )
     assert "p at most 0.05 after Holm's correction" in reading
     assert "†" not in text  # the best is the reference
 
@@ -298,7 +300,7 @@ def test_markdown_marks_differences_from_a_best_that_is_not_the_reference():
     lines = text.splitlines()
     assert any(line.startswith("| 1 | **naive** | 5 | 4.8 ± 2.3 |") for line in lines)
     assert any(line.startswith("| 3 | ce | 5 | 50.8 ± 2.3 \\*† |") for line in lines)
-    assert "† from naive, the best (2 pairs: results chose it)" in text
+    assert "† from naive, the best here (corrected for 2 pairs)" in text
     # ours is naive plus 18 rows on every seed: no variance, so there is no t-test
     assert "| ours | naive | 5 | +36.0 | not testable | - |" in lines
 

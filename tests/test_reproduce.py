@@ -384,6 +384,9 @@ def test_targets_of_the_artificial_data(name, here, capsys):
         assert f"written: {file}" in shown
         assert file.stat().st_size > 300
     assert "instead of" in shown
+    page = Path("reproduction", "report.html")
+    assert f"report: {page}" in shown
+    assert f"{name} (smoke)" in page.read_text()
     assert run(["reproduce", name, "--scale", "smoke", "--seeds", "1"]) == 0
     assert ": started" not in capsys.readouterr().err  # nothing is trained twice
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from worstclass.metrics import class_report as class_report
     from worstclass.metrics import worst_class_error as worst_class_error
     from worstclass.metrics import worst_class_scorer as worst_class_scorer
+    from worstclass.progress import ProgressCallback as ProgressCallback
     from worstclass.report.displays import ClassErrorDisplay as ClassErrorDisplay
     from worstclass.report.displays import ConfusionDisplay as ConfusionDisplay
     from worstclass.report.displays import RadarDisplay as RadarDisplay
@@ -74,6 +75,7 @@ _NAMES = {
     "learners.torch_learner": ("TorchLearner",),
     "methods": ("build_method", "list_methods"),
     "metrics": ("ClassReport", "class_report", "worst_class_error", "worst_class_scorer"),
+    "progress": ("ProgressCallback",),
     "report.displays": (
         "ClassErrorDisplay",
         "ConfusionDisplay",

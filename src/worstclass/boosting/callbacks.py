@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +107,9 @@ class Callback:
     def on_fit_end(self, estimator: Any) -> None:
         """After the fit of a booster, of networks or of a portfolio; the estimator is fitted."""
 
+    def on_fit_failed(self, estimator: Any) -> None:
+        """After an error or an interrupt that ends the fit, in place of ``on_fit_end``."""
+
 
 def check_callbacks(callbacks: Any, owner: str) -> None:
     """Refuse what is no list of callbacks."""
@@ -118,3 +122,14 @@ def tell(callbacks: Sequence[Callback] | None, event: str, *news: Any) -> None:
     """Call a method of every callback."""
     for callback in callbacks or ():
         getattr(callback, event)(*news)
+
+
+@contextmanager
+def failures_told(estimator: Any) -> Iterator[None]:
+    """Tell the callbacks of an estimator if what follows, its fit, ends with an error or an interrupt."""
+    try:
+        yield
+    except BaseException:
+        known = [callback for callback in estimator.callbacks or () if isinstance(callback, Callback)]
+        tell(known, "on_fit_failed", estimator)
+        raise

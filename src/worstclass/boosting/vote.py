@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._progress import steps
 from worstclass._typing import BoolArray, IntArray
 from worstclass.learners.base import Inputs, Member
 
@@ -93,7 +94,7 @@ def early_vote(members: Sequence[Member], inputs: Inputs, n_classes: int) -> Int
     """
     tally = VoteTally(len(inputs), n_classes)
     rows, rest = np.arange(len(inputs)), inputs
-    for asked, member in enumerate(members, start=1):
+    for asked, member in enumerate(steps(members, len(members)), start=1):
         tally.add(member.predict(rest), rows)
         still_open = ~tally.decided(len(members) - asked, rows)
         if not still_open.any():

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_choice, check_count, check_positive
+from worstclass._progress import steps
 from worstclass._state import Checkpoint
 from worstclass._typing import FloatArray
-from worstclass.boosting.callbacks import Callback, FitPlan, check_callbacks, tell
+from worstclass.boosting.callbacks import Callback, FitPlan, check_callbacks, failures_told, tell
 from worstclass.boosting.history import Compaction, RoundRecord, UnmetEdge, best_prefix
 from worstclass.boosting.rounds import BoostingRun
 from worstclass.boosting.vote import VoteTally, early_vote
@@ -102,7 +103,7 @@ class MajorityVote(LearnerClassifier):
             raise ParameterError("learner", f"{self._owner}.mean_proba", allowed=allowed, got=self.learner, hint=hint)
         shape = (len(inputs), len(self.classes_))
         total = np.zeros(shape)
-        for member in self._voters:
+        for member in steps(self._voters, self.n_members_used_):
             given = member.probabilities(inputs)
             if given.shape != shape:
                 raise DataError(f"Members must give one probability per class, shape {shape}. Got shape {given.shape}.")
@@ -127,7 +128,7 @@ class MajorityVote(LearnerClassifier):
         """Yield the votes after each member; it is one tally that grows."""
         inputs = self._inputs(X)
         tally = VoteTally(len(inputs), len(self.classes_))
-        for member in self._voters:
+        for member in steps(self._voters, self.n_members_used_):
             tally.add(member.predict(inputs))
             yield tally
 
@@ -136,7 +137,7 @@ class MajorityVote(LearnerClassifier):
         """Start a run, let the caller add rounds to it, and keep every finished round, whatever happens."""
         before, run = dict(vars(self)), None
         try:
-            with checkpoint_of(self, checkpoint, X, y, X_val, y_val) as kept:
+            with failures_told(self), checkpoint_of(self, checkpoint, X, y, X_val, y_val) as kept:
                 run = self._start(X, y, X_val, y_val, kept)
                 self._tell("on_fit_start", run.plan)
                 yield run

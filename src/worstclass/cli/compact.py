@@ -63,8 +63,9 @@ def compact(
     made = made_by(data, seed, **{**fitted.get("settings", {}), **limits})
     made["data"] |= {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
     seconds = fitted.get("seconds", 0.0) + time.perf_counter() - started
-    result = RunResult.describe(smaller, splits, method=fitted.get("method"), seconds=seconds, **made)
-    before, after = (_described(voter, splits.train.X) for voter in (whole, smaller))
+    with busy("counting errors"):
+        result = RunResult.describe(smaller, splits, method=fitted.get("method"), seconds=seconds, **made)
+        before, after = (_described(voter, splits.train.X) for voter in (whole, smaller))
     before |= {"bytes": _size(model), "test": _comparable(fitted.get("test"), result.test)}
     place = write_model(smaller, out, {"run.json": result.model_dump()})
     after |= {"bytes": _size(out), "test": result.test}

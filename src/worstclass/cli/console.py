@@ -61,8 +61,9 @@ _PHRASES = {
 }
 
 
-#: whether the command was asked for JSON
+#: whether the command was asked for JSON, and for silence
 _JSON: ContextVar[bool] = ContextVar("json", default=False)
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class OptionError(WorstClassError):
@@ -127,18 +128,24 @@ def note(text: object, *, quiet: bool = False) -> None:
 
 
 @contextmanager
-def as_json(wanted: bool) -> Iterator[None]:
-    """Let commands ``tell`` instead of ``say``."""
-    before = _JSON.set(wanted)
+def as_asked(*, json: bool, quiet: bool) -> Iterator[None]:
+    """Let commands ``tell`` instead of ``say``, and show no progress."""
+    before, loud = _JSON.set(json), _QUIET.set(quiet)
     try:
         yield
     finally:
         _JSON.reset(before)
+        _QUIET.reset(loud)
 
 
 def wants_json() -> bool:
     """Whether the command was asked for JSON."""
     return _JSON.get()
+
+
+def is_quiet() -> bool:
+    """Whether the command was asked to show no progress."""
+    return _QUIET.get()
 
 
 def say_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> None:
@@ -201,11 +208,6 @@ def stopped_gently(clock: Clock) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def is_live(shown: Console) -> bool:
-    """Whether lines can be changed in place: on a terminal, unless NO_COLOR asks for plain output."""
-    return shown.is_terminal and not shown.no_color
-
-
 @contextmanager
 def bars(quiet: bool, *, lines: bool = False) -> Iterator[Callable[[str, float, float | None], None]]:
     """Show a bar for each name on the standard error stream; call what is given with name, done and total.
@@ -213,6 +215,8 @@ def bars(quiet: bool, *, lines: bool = False) -> Iterator[Callable[[str, float, 
     With ``lines``, a line says that a name is done where they cannot be changed in place.
     """
     from rich.progress import Progress
+
+    from worstclass.progress import is_live
 
     tasks: dict[str, Any] = {}
 

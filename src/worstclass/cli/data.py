@@ -13,6 +13,7 @@ import numpy as np
 from worstclass._text import n_of
 from worstclass.cli.console import OptionError, refuse_given, warn
 from worstclass.cli.options import DataOptions, numbers_by_class
+from worstclass.cli.progress import busy
 from worstclass.data.chunks import columns_by_name
 from worstclass.data.facts import NamedDataset
 from worstclass.data.labels import known_labels
@@ -127,7 +128,8 @@ class Data:
 
     def _load_named(self, seed: int, model: Any) -> Splits:
         """Load a named data set; its labels are numbers for a model whose classes are, else names."""
-        splits = load_dataset(self.options.data, self.options.root, seed=seed)
+        with busy(f"reading {self.options.data}"):
+            splits = load_dataset(self.options.data, self.options.root, seed=seed)
         return splits if model is not None and model.classes_.dtype.kind in "iu" else splits.with_names()
 
 
@@ -149,13 +151,14 @@ def _read_rows(options: DataOptions) -> Source:
     if not is_table:
         given = {"target": options.target, "ignore": ignore}
         refuse_given((name for name, value in given.items() if value), f"{options.data} is not a table.")
-    source = read_source(
-        options.data,
-        target=options.target,
-        ignore=ignore,
-        image_size=options.image_size,
-        skip_corrupt=options.skip_corrupt,
-    )
+    with busy(f"reading {Path(options.data).name}"):
+        source = read_source(
+            options.data,
+            target=options.target,
+            ignore=ignore,
+            image_size=options.image_size,
+            skip_corrupt=options.skip_corrupt,
+        )
     if hasattr(options, "ignore"):  # the rows train
         for name in id_columns(source.parts.get(ALL)):
             warn(f"column {name!r} differs in every row. If it only identifies rows, use --ignore {shlex.quote(name)}")

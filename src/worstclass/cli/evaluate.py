@@ -25,7 +25,7 @@ def evaluate(model: ModelFolder, data: HeldOutOptions) -> None:
             report = asked.risk_report(rows.X, rows.y)
         else:
             report = class_report(rows.y, asked.predict(rows.X), asked.classes_, theta=floors_of(asked))
-    seen = row_overlap(rows.X, getattr(asked, "seen_rows_", None)).n_reused
+        seen = row_overlap(rows.X, getattr(asked, "seen_rows_", None)).n_reused
     tell({**report.to_dict(), "rows": len(rows), "available": rows.available, "seen_rows": seen})
     say(f"{rows}\n{report}")
     if seen:

@@ -91,15 +91,18 @@ def _blocks(model: Any, data: ComparedRows) -> Iterator[Any] | None:
 
 def _rows_of_file(model: Any, data: ComparedRows) -> Iterator[Any]:
     """Yield the rows of a file, without those that the model cannot take; labels are not needed."""
+    from worstclass._progress import part
     from worstclass.data.chunks import RowFormat, iter_chunks
     from worstclass.export.answers import Block
 
-    form, n_bad = RowFormat.of(model), 0
+    form, n_bad, done = RowFormat.of(model), 0, 0.0
     ids = [data.target] if data.target is not None else []
     for chunk in iter_chunks(str(data.data), form, ids=ids, image_size=data.image_size):
         n_bad += len(chunk.bad)
-        if len(chunk.X):
-            yield Block(chunk.X, chunk.numbers)
+        with part(done, chunk.done):
+            if len(chunk.X):
+                yield Block(chunk.X, chunk.numbers)
+        done = chunk.done
     if n_bad:
         warn(f"{n_bad:,} rows of {data.data} that the model cannot take were left out of the comparison")
 

@@ -71,6 +71,7 @@ def fit(
     """
     from worstclass.cli.data import Data
     from worstclass.cli.model import build_estimator, default_method, made_by, newest_part, write_model, write_report
+    from worstclass.cli.progress import busy
     from worstclass.experiments.run import RunResult
     from worstclass.methods import find_method, parse_options
     from worstclass.report.summary import text_report
@@ -98,7 +99,8 @@ def fit(
     made = made_by(data, seed, **{key: value for key, value in settings.items() if value is not None})
     made["data"] |= {} if opened.is_named else {"val_share": data.val_share, "test_share": data.test_share}
     with interrupts_noted() as noted:
-        result = RunResult.describe(model, splits, method=name, seconds=seconds, **made)
+        with busy("counting errors"):
+            result = RunResult.describe(model, splits, method=name, seconds=seconds, **made)
         write_model(model, out, {"run.json": result.model_dump()})
         page = write_report(model, out, *newest_part(splits))
     if interrupted:
@@ -153,15 +155,14 @@ def _errors_name_set(names: Iterable[str]) -> Iterator[None]:
 
 def _train(model: Any, splits: Splits, quiet: bool, checkpoint: FolderCheckpoint, out: Path) -> tuple[float, bool]:
     """Fit; return the seconds, and whether the user interrupted it and finished rounds were kept."""
-    from worstclass.cli.progress import FitProgress
     from worstclass.data.seen_rows import SeenRows
     from worstclass.experiments.run import fit_on_splits
+    from worstclass.progress import ProgressCallback
 
-    progress, interrupted, started = FitProgress(console(stderr=True, quiet=quiet)), False, time.perf_counter()
+    progress, interrupted, started = ProgressCallback(console(stderr=True, quiet=quiet)), False, time.perf_counter()
+    progress.bar.show(0, None, "training")
     if hasattr(model, "callbacks"):
         model.callbacks = [progress]
-    else:
-        progress.bar.show(0, None, "training")
     takes_checkpoint = "checkpoint" in inspect.signature(model.fit).parameters
     with progress.bar, stopped_gently(checkpoint.clock) if takes_checkpoint else nullcontext():
         try:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from worstclass.cli import complete
-from worstclass.cli.console import OptionError, as_json
+from worstclass.cli.console import OptionError, as_asked
 from worstclass.cli.help import show_all, with_metavar
 from worstclass.cli.settings import note_effective, read_config
 from worstclass.exceptions import ParameterError
@@ -233,7 +233,7 @@ def expanded(function: Callable[..., int | None], *, config: bool = True) -> Cal
                 values.pop(option.name, None)
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        with as_json(wants_json):
+        with as_asked(json=wants_json, quiet=values.get("quiet", False)):
             code = function(**values)
         if code:
             raise typer.Exit(code)

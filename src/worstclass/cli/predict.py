@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from worstclass.cli.console import bars, say, tell
+from worstclass.cli.console import say, tell
 from worstclass.cli.options import ImageSize, ModelFolder, OwnNetwork, Quiet
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def predict(
 
     Example: worstclass predict model new.csv --id patient --out answers.csv
     """
+    from worstclass._progress import part
     from worstclass.cli.model import open_model
+    from worstclass.cli.progress import busy
     from worstclass.data.chunks import RowFormat, iter_chunks
     from worstclass.report.answers import Answers, write_answers
 
@@ -54,12 +56,14 @@ def predict(
     chunks = iter_chunks(file, rows, ids=id_ or [], chunk_rows=chunk_rows, image_size=image_size)
 
     def frames() -> Iterator[pd.DataFrame]:
-        with bars(quiet) as show:
-            for chunk in chunks:
+        done = 0.0
+        for chunk in chunks:
+            with part(done, chunk.done):
                 yield answers.of(chunk)
-                show("predicting", chunk.done, 1.0)
+            done = chunk.done
         answers.require_rows(file)
 
-    write_answers(frames(), out, answers.model.classes_, file)
+    with busy(f"asking about the rows of {file.name}"):
+        write_answers(frames(), out, answers.model.classes_, file)
     tell({"out": str(out), "written": answers.written, "abstained": answers.abstained, "bad": len(answers.bad)})
     say(f"{answers}: {out}")

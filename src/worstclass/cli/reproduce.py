@@ -62,6 +62,7 @@ def reproduce(
     from worstclass.cli.model import own_methods
     from worstclass.experiments.paper import TARGETS, find_target
     from worstclass.experiments.reproduction import Reproduction
+    from worstclass.report.page import write_page
 
     own, others = own_methods(methods or "")
     if others:
@@ -96,7 +97,10 @@ def reproduce(
             kept = f"The finished cells are kept in {work.cells_folder}; the same command continues from there"
             note(f"{kept}, and --report-only makes a table of them.")
             return 130
-    tell({"targets": made})
+    page = write_page(out) if any(one["files"] for one in made) else None
+    tell({"targets": made, "report": page})
+    if page is not None:
+        say(f"report: {page}")
     return 1 if any(one["failed"] for one in made) else 0
 
 

@@ -60,7 +60,7 @@ def theta(
 
     from worstclass.cli.data import VAL_SHARE, Data
     from worstclass.cli.model import build_estimator, default_booster, made_by, newest_part, write_model, write_report
-    from worstclass.cli.progress import training_lines
+    from worstclass.cli.progress import busy, training_lines
     from worstclass.exceptions import SelectionInterrupted
     from worstclass.experiments.run import class_reports
     from worstclass.selection import select_theta
@@ -99,7 +99,8 @@ def theta(
         tell_how_to_go_on(out)
         raise
     chosen = selection.booster
-    tested = class_reports(chosen, splits, ["test"]).get("test")
+    with busy("counting errors"):
+        tested = class_reports(chosen, splits, ["test"]).get("test")
     settings = {"budget": budget, "select_on": select_on, "resolution": resolution, "val_share": opened.val_share}
     record = {
         **made_by(data, seed, **opt.given(booster), **settings, test_share=data.test_share),

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from PIL import Image, ImageOps
 
 from worstclass._checks import is_count
+from worstclass._progress import steps
 from worstclass._typing import IntArray
 from worstclass.data.splits import ALL, SPLIT_NAMES, Part
 from worstclass.data.trees import FileTree
@@ -102,7 +103,7 @@ def stack(
     size = _checked_size(image_size)
     images: dict[int, Images] = {}
     damaged: dict[int, str] = {}
-    for number, name in enumerate(names):
+    for number, name in enumerate(steps(names, len(names))):
         try:
             images[number] = decode_picture(read(number), name, size=size)
         except DatasetError as error:

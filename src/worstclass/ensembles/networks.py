@@ -14,9 +14,10 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_choice, check_count, check_positive, is_count, suggests_options
+from worstclass._progress import steps
 from worstclass._state import Checkpoint
 from worstclass._typing import FloatArray
-from worstclass.boosting.callbacks import Callback, NetworkEpochInfo, check_callbacks, tell
+from worstclass.boosting.callbacks import Callback, NetworkEpochInfo, check_callbacks, failures_told, tell
 from worstclass.boosting.hedge import n_rounds_for, resolve_gamma
 from worstclass.checkpoints import checkpoint_of, seeds_of
 from worstclass.data.labels import Labels, training_labels
@@ -82,7 +83,7 @@ class _Networks(LearnerClassifier):
             that was killed goes on from there if it is called again with the same parameters and rows.
         """
         opened = checkpoint_of(self, checkpoint, X, y, X_val, y_val)
-        with self._unchanged_if_refused(), opened as kept:
+        with failures_told(self), self._unchanged_if_refused(), opened as kept:
             self._check_parameters()
             self.learner_ = as_learner(self.learner, owner=self._owner)
             if not isinstance(self.learner_, TorchLearner):
@@ -102,10 +103,12 @@ class _Networks(LearnerClassifier):
         """Return the probability of each class, shape (n, K): the mean over the networks of the softmax."""
         check_is_fitted(self, "estimators_")
         inputs: Any = self.encoder_.encode(self._check_X(X, reset=False))
-        total = self.estimators_[0].probabilities(inputs)
-        for member in self.estimators_[1:]:
+        n_members = len(self.estimators_)
+        members = steps(self.estimators_, n_members)
+        total = next(members).probabilities(inputs)
+        for member in members:
             total += member.probabilities(inputs)
-        return total / len(self.estimators_)
+        return total / n_members
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the most probable class; the first of equals."""

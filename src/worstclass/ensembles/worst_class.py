@@ -19,10 +19,11 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from worstclass._checks import check_count, check_positive, suggests_options
+from worstclass._progress import steps
 from worstclass._state import Checkpoint, Stateful
 from worstclass._text import n_of
 from worstclass._typing import FloatArray
-from worstclass.boosting.callbacks import Callback, StepInfo, check_callbacks, tell
+from worstclass.boosting.callbacks import Callback, StepInfo, check_callbacks, failures_told, tell
 from worstclass.checkpoints import checkpoint_of, seeds_of
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import Labels, known_labels, require_pair, training_labels
@@ -174,7 +175,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             there if it is called again with the same parameters and rows.
         """
         self._check_parameters()
-        with checkpoint_of(self, checkpoint, X, y, X_val, y_val) as kept:
+        with failures_told(self), checkpoint_of(self, checkpoint, X, y, X_val, y_val) as kept:
             schedule = self._fit(X, y, X_val, y_val, kept)
         self._warn(schedule)
         tell(self.callbacks, "on_fit_end", self)
@@ -420,7 +421,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         K = len(self.classes_)
         parts = (
             weight * class_probabilities(model, rows, K)
-            for weight, model in zip(self.weights_, self.estimators_, strict=True)
+            for weight, model in steps(zip(self.weights_, self.estimators_, strict=True), len(self.estimators_))
         )
         return log_probabilities(sum(parts, np.zeros((rows.shape[0], K)))) + self.offsets_
 

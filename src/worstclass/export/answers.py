@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from worstclass._progress import part, steps
 from worstclass._text import n_of
 from worstclass.data.labels import label_column
 from worstclass.data.splits import count_rows, take_rows
@@ -84,15 +85,19 @@ class AnswerCheck:
         """Compare the answers for more rows."""
         X = block.X
         numbers = np.arange(count_rows(X)) + self.n_rows + 1 if block.numbers is None else np.asarray(block.numbers)
-        expected = label_column(self.model.predict(X)).tolist()
-        proba = np.asarray(self.model.predict_proba(X)) if hasattr(self.model, "predict_proba") else None
-        for start in range(0, count_rows(X), BATCH):
-            part = np.arange(start, min(start + BATCH, count_rows(X)))
-            labels, given = self.ask(self.inputs.feed(take_rows(X, part)))
-            self._compare(expected[part[0] : part[-1] + 1], labels.tolist(), numbers[part].tolist())
-            if proba is not None and given is not None:
-                most = float(np.nan_to_num(np.abs(proba[part] - given), nan=np.inf).max())
-                self.probability_difference = max(most, self.probability_difference or 0.0)
+        with part(0, 1 / 3):
+            expected = label_column(self.model.predict(X)).tolist()
+        with part(1 / 3, 2 / 3):
+            proba = np.asarray(self.model.predict_proba(X)) if hasattr(self.model, "predict_proba") else None
+        with part(2 / 3, 1):
+            starts = range(0, count_rows(X), BATCH)
+            for start in steps(starts, len(starts)):
+                rows = np.arange(start, min(start + BATCH, count_rows(X)))
+                labels, given = self.ask(self.inputs.feed(take_rows(X, rows)))
+                self._compare(expected[rows[0] : rows[-1] + 1], labels.tolist(), numbers[rows].tolist())
+                if proba is not None and given is not None:
+                    most = float(np.nan_to_num(np.abs(proba[rows] - given), nan=np.inf).max())
+                    self.probability_difference = max(most, self.probability_difference or 0.0)
         self.n_rows += count_rows(X)
 
     def require_same(self) -> None:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
+from worstclass._progress import steps
 from worstclass._typing import FloatArray, IntArray
 from worstclass.exceptions import ModuleError, ParameterError
 from worstclass.learners.base import Epoch, Member, Training
@@ -98,7 +99,8 @@ class TorchRuntime:
 
     def _logits(self, inputs: TorchInputs) -> Iterator[Tensor]:
         self.module.eval()
-        for batch, _ in inputs.batches(self.batch_size):
+        n_batches = len(batch_sizes(len(inputs), self.batch_size))
+        for batch, _ in steps(inputs.batches(self.batch_size), n_batches):
             yield _finite(self.forward(batch))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from worstclass._progress import part
 from worstclass._text import n_of
 from worstclass.data.chunks import Chunk
 from worstclass.data.labels import label_column
@@ -93,11 +94,15 @@ class Answers:
         return [*self._ask(rows[:half], numbers[:half]), *self._ask(rows[half:], numbers[half:])]
 
     def _frame(self, X: Any) -> pd.DataFrame:
-        answers = pd.Series(label_column(self.model.predict(X)).tolist(), dtype=object)
-        proba = np.asarray(self.model.predict_proba(X)) if self.proba else np.empty((len(answers), 0))
+        with part(0, 1 / 3):
+            answers = pd.Series(label_column(self.model.predict(X)).tolist(), dtype=object)
+        with part(1 / 3, 2 / 3):
+            proba = np.asarray(self.model.predict_proba(X)) if self.proba else np.empty((len(answers), 0))
+        with part(2 / 3, 1):
+            margins = self._margins(X, proba)
         abstained = answers == self.model.abstain_label_ if hasattr(self.model, "abstain_label_") else False
         by_class = dict(zip(self.proba, proba.T, strict=True))
-        return pd.DataFrame({"answer": answers, **by_class, "margin": self._margins(X, proba), "abstained": abstained})
+        return pd.DataFrame({"answer": answers, **by_class, "margin": margins, "abstained": abstained})
 
     def _margins(self, X: Any, scores: Any) -> Any:
         """Return the model's own margins, else the lead of the largest probability or score; None without any."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from worstclass._text import n_of
 from worstclass.exceptions import ModelFormatError
+from worstclass.experiments.paper import TARGETS
 from worstclass.experiments.ranking import Comparison
-from worstclass.report.ranking import captions, difference_cells, note_text
+from worstclass.report.ranking import captions, difference_cells, marks_of, note_text
 from worstclass.report.rendering import plain_text, render
 from worstclass.report.verdict import Conclusion, names_of
 
@@ -40,17 +42,15 @@ def comparison_page(folder: Path) -> str:
         step = "Fit the winner with worstclass fit, and prove its floors on fresh rows with worstclass certify."
         said = Conclusion("open", "Comparison", headline, basis, [step])
     largest = max((max(row.worst.by_seed.values()) for row in found.rows if row.worst), default=1.0) or 1.0
-    facts = {
-        "seeds": ", ".join(map(str, found.seeds)),
-        **{f"settings of {name}": plain_text(values) for name, values in found.settings.items()},
-    }
-    facts |= {f"made by ({n})": str(made) for n, made in enumerate(found.provenance, 1)}
+    facts = {"seeds": ", ".join(map(str, found.seeds)), **_settings(found.settings)}
+    facts |= {f"made by ({n})" if n > 1 else "made by": str(made) for n, made in enumerate(found.provenance, 1)}
     return render(
         "comparison.html",
         title=found.data,
         subtitle=f"comparison of {n_of(len(found.rows), 'method')}, {seeds}",
         verdict=said,
         rows=found.rows,
+        marks={row.method: marks_of(row.method, found).strip() for row in found.rows},
         n_seeds=len(found.seeds),
         largest=largest,
         captions=captions(found),
@@ -61,6 +61,22 @@ def comparison_page(folder: Path) -> str:
     )
 
 
+def _settings(by_method: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return settings as text: those that all methods share, and those of each method.
+
+    Examples
+    --------
+    >>> _settings({"a": {"epochs": 5, "gamma": 0.1}, "b": {"epochs": 5}})
+    {'settings of all': 'epochs 5', 'settings of a': 'gamma 0.1'}
+    """
+    first, *others = by_method.values() or [{}]
+    shared = {name: value for name, value in first.items() if all(given.get(name) == value for given in others)}
+    found = {"all": shared}
+    for method, given in by_method.items():
+        found[method] = {name: value for name, value in given.items() if name not in shared}
+    return {f"settings of {method}": plain_text(given) for method, given in found.items() if given}
+
+
 def reproduced(folder: Path) -> list[dict[str, Any]]:
     """Return the tables and figures that ``reproduce`` has written to a folder, or to those of its scales."""
     targets = []
@@ -68,7 +84,8 @@ def reproduced(folder: Path) -> list[dict[str, Any]]:
         [*folder.glob("*.csv"), *folder.glob("*/*.csv"), *folder.glob("*.png"), *folder.glob("*/*.png")]
     ):
         scale = "" if file.parent == folder else f" ({file.parent.name})"
-        target: dict[str, Any] = {"title": f"{file.stem}{scale}", "tables": [], "png": ""}
+        shows = TARGETS[file.stem].title if file.stem in TARGETS else ""
+        target: dict[str, Any] = {"title": f"{file.stem}{scale}", "shows": shows, "tables": [], "png": ""}
         if file.suffix == ".png":
             target["png"] = base64.b64encode(file.read_bytes()).decode()
         else:

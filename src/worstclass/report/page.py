@@ -36,7 +36,7 @@ CHOSE_OFFSETS, HELD_OUT = "rows that chose the offsets", "held-out rows"
 SEEN = {PARTS["training"]: "trained the model", CHOSE_OFFSETS: "chose the offsets"}
 #: what records raise that no command has written
 DAMAGED = (
-    ArithmeticError, AttributeError, LookupError, TypeError, ValueError, StopIteration, RecursionError,
+    ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError, StopIteration, RecursionError,
     jinja2.TemplateError,
 )  # fmt: skip
 

@@ -54,7 +54,7 @@ def comparison_markdown(comparison: Comparison) -> str:
         tested = [[inline(cell) for cell in difference_cells(test)] for test in tests]
         units = "In percentage points, method minus the one it is compared with, on the seeds that both finished."
         lines += ["## Differences", "", *markdown_table(heads, tested), "", units, ""]
-    for title, notes in (("Failed cells", comparison.failures), ("Notes", comparison.notes)):
+    for title, notes in (("Trainings that failed", comparison.failures), ("Notes", comparison.notes)):
         listed = [f"- {inline(note_text(note))}" for note in notes]
         lines += [f"## {title}", "", *listed, ""] if listed else []
     return "\n".join([*lines, "## How it was made", "", *_facts(comparison)]) + "\n"
@@ -158,12 +158,13 @@ def _cells(row: MethodRow, comparison: Comparison) -> list[str]:
     n_seeds = len(comparison.seeds)
     seeds = str(n_seeds) if row.n_done == n_seeds else f"{row.n_done} of {n_seeds}"
     errors = [_percent(getattr(row, error)) for error in TITLES]
-    errors[0] += _marks(row.method, comparison)
+    errors[0] += marks_of(row.method, comparison)
     compute = [_amount(value) for value in (row.epochs, row.seconds, row.n_members)]
     return ["-" if row.rank is None else str(row.rank), _one_line(row.method), seeds, *errors, *compute]
 
 
-def _marks(method: str, comparison: Comparison) -> str:
+def marks_of(method: str, comparison: Comparison) -> str:
+    """Return the marks of significant differences of a method, as wide as the widest."""
     marks = {FROM_REFERENCE: comparison.against_reference, FROM_BEST: _tests_against_best(comparison)}
     found = [mark for mark, tests in marks.items() if any(test.a == method and test.significant for test in tests)]
     room = sum(any(test.significant for test in tests) for tests in marks.values())
@@ -185,14 +186,14 @@ def captions(comparison: Comparison) -> list[str]:
         lines.append("A method with fewer finished seeds than others is not ranked: its mean is over other seeds.")
     marks = []
     if n_tests := sum(test.p is not None for test in comparison.against_reference):
-        marks.append(f"{FROM_REFERENCE} from {comparison.reference} ({n_of(n_tests, 'test')})")
+        marks.append(f"{FROM_REFERENCE} from {comparison.reference} (corrected for {n_of(n_tests, 'test')})")
     if any(test.p is not None for test in _tests_against_best(comparison)):
         n_pairs = sum(test.p is not None for test in comparison.pairs)
-        marks.append(f"{FROM_BEST} from {comparison.best}, the best ({n_of(n_pairs, 'pair')}: results chose it)")
+        marks.append(f"{FROM_BEST} from {comparison.best}, the best here (corrected for {n_of(n_pairs, 'pair')})")
     if marks:
         ratio = comparison.test_to_train
         test = "t-test" if ratio is None else f"corrected resampled t-test with n_test/n_train = {ratio:.3g}"
-        lines.append(f"Significant differences of the worst-class error: {', '.join(marks)}.")
+        lines.append(f"Marks of a significant difference of the worst-class error: {', '.join(marks)}.")
         lines.append(f"Two-sided {test}, paired over seeds; p at most {ALPHA:g} after Holm's correction.")
         lines.append(f"The claim holds {CLAIMS[comparison.seeds_change]}.")
     elif comparison.pairs:
