@@ -123,8 +123,9 @@ def _for_images(X: Any, n_rows: int) -> tuple[Portfolio, list[str]]:
     """Return classifiers of patches and of pixels, strong where a class has few images, and a network."""
     balanced, shape = {"class_weight": "balanced"}, tuple(X.shape[1:])
     main_directions = PCA(min(100, n_rows // 2, math.prod(shape)), svd_solver="randomized")
+    kernel = _sharp_kernel(n_rows, gamma=1 / math.prod(shape))  # the directions have the variance of all pixels
     found = {
-        "pixel-kernel": make_pipeline(Pixels(), StandardScaler(), main_directions, *_sharp_kernel(n_rows)),
+        "pixel-kernel": make_pipeline(Pixels(), StandardScaler(), main_directions, *kernel),
         "pixel-trees": make_pipeline(Pixels(), ExtraTreesClassifier(100, **balanced)),
     }
     if len(shape) != 3 or min(shape[1:]) < SMALLEST_SIDE:
@@ -158,16 +159,17 @@ def _for_tables(n_rows: int, n_classes: int) -> Portfolio:
     }
 
 
-def _sharp_kernel(n_rows: int) -> tuple[Any, ...]:
+def _sharp_kernel(n_rows: int, gamma: float | None = None) -> tuple[Any, ...]:
     """Return a support vector machine, whose cost grows with the square of the rows, or something like it for many."""
     if n_rows > MOST_SVM_ROWS:
-        return _kernel(n_rows, C=1000)
+        return _kernel(n_rows, C=1000, gamma=gamma)
     return (SoftmaxSVC(C=10, break_ties=True, class_weight="balanced"),)
 
 
-def _kernel(n_rows: int, C: float) -> tuple[Any, ...]:
-    n_components = min(300, n_rows // 2)  # no more than a fold has rows
-    return Nystroem(n_components=n_components), LogisticRegression(C=C, max_iter=300, class_weight="balanced")
+def _kernel(n_rows: int, C: float, gamma: float | None = None) -> tuple[Any, ...]:
+    """Return logistic regression on features of a kernel; ``gamma`` None is 1 / columns, for columns of variance 1."""
+    features = Nystroem(gamma=gamma, n_components=min(300, n_rows // 2))  # no more than a fold has rows
+    return features, LogisticRegression(C=C, max_iter=300, class_weight="balanced")
 
 
 def _for_sparse() -> Portfolio:
