@@ -200,6 +200,15 @@ class TestRows:
         with pytest.raises(DataError, match=r"\(1, 8, 8\)"):
             model.predict(new[:, :, :7])
 
+    @pytest.mark.parametrize("most_svm_rows", [100, 5_000])
+    def test_the_kernel_of_pixels_suits_larger_images(self, most_svm_rows, monkeypatch):
+        monkeypatch.setattr("worstclass.ensembles.portfolio.MOST_SVM_ROWS", most_svm_rows)
+        X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+        images = np.kron(X.reshape(-1, 1, 8, 8), np.ones((1, 1, 4, 4)))[:700]
+        portfolio, _ = portfolio_for("auto", images[:400], np.bincount(y[:400]))
+        model = portfolio["pixel-kernel"].fit(images[:400], y[:400])
+        assert (model.predict(images[400:]) != y[400:700]).mean() < 0.1
+
     @pytest.mark.parametrize(("n_classes", "n_iterations"), [(2, 150), (3, 150), (8, 75), (10, 60), (40, 50)])
     def test_boosted_trees_are_about_as_many_for_any_number_of_classes(self, n_classes, n_iterations):
         portfolio, _ = portfolio_for("auto", np.zeros((400, 3)), np.full(n_classes, 10))
