@@ -239,7 +239,7 @@ def completed(line, shell="bash"):
         ("worstclass certi", ["certify"]),
         ("worstclass fit ir", ["iris"]),
         ("worstclass fit iris --method ours-", ["ours-trees"]),
-        ("worstclass fit iris --network cnn", ["cnn-small"]),
+        ("worstclass fit iris --network cnn", ["cnn-small", "cnn-medium"]),
         ("worstclass compare iris --methods forest,log", ["forest,logistic"]),
         ("worstclass fit iris --select-on a", ["average"]),
         ("worstclass datasets check fashion", ["fashion-mnist"]),

@@ -8,6 +8,7 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
@@ -129,6 +130,11 @@ def require_known_options(options: dict[str, Any], known: list[str], *, owner: s
     for name in options:
         if name not in known:
             raise UnknownOptionError(name, owner, known)
+
+
+def is_installed(package: str) -> bool:
+    """Tell whether a package is installed; nothing is imported."""
+    return find_spec(package) is not None
 
 
 @contextmanager

@@ -13,10 +13,9 @@ import contextlib
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
-from worstclass._checks import check_count, check_positive, optional_packages, require_known_options
+from worstclass._checks import check_count, check_positive, is_installed, optional_packages, require_known_options
 from worstclass.exceptions import ParameterError, UnknownNameError
 
 #: epochs of a single network by default: those of the authors
@@ -51,7 +50,7 @@ class Method:
     @property
     def is_installed(self) -> bool:
         """Whether the package that it requires is installed; nothing is imported."""
-        return self.requires is None or find_spec(self.requires) is not None
+        return self.requires is None or is_installed(self.requires)
 
     def require(self) -> None:
         """Refuse a method whose package is not installed."""

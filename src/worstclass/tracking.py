@@ -9,11 +9,10 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worstclass._checks import optional_packages
+from worstclass._checks import is_installed, optional_packages
 from worstclass.boosting.callbacks import Callback, EpochInfo, FitPlan, NetworkEpochInfo, StepInfo
 from worstclass.exceptions import WorstClassError, WorstClassWarning
 
@@ -263,7 +262,7 @@ def _weight_figure(estimator: Any) -> Any:
     history = getattr(estimator, "history_", ())
     if getattr(estimator, "theta", None) is None or not history or not hasattr(history[0], "class_weight"):
         return None
-    if find_spec("matplotlib") is None:
+    if not is_installed("matplotlib"):
         return None
     from worstclass.report.training_displays import ClassWeightDisplay
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from worstclass._checks import is_installed
 from worstclass.cli import complete
 from worstclass.cli import options as opt
 from worstclass.cli.console import OptionError, note, option_of, say, tell
@@ -97,7 +97,7 @@ def compare(
     if names == ["all"] and left_out:
         install = f"{install_command(*left_out.values())} installs what they need"
         note(f"left out: {', '.join(left_out)} ({install})", quiet=quiet)
-    if find_spec("matplotlib") is None:
+    if not is_installed("matplotlib"):
         note(f"left out: comparison.png ({install_command('matplotlib')} installs what it needs)", quiet=quiet)
     folder = out or Path(f"comparison-{Path(data.data).stem}")
     remember(folder)

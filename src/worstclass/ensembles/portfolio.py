@@ -6,7 +6,6 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
+from worstclass._checks import is_installed
 from worstclass._typing import FloatArray, IntArray
 from worstclass.ensembles.images import PatchFeatures, Pixels
 from worstclass.exceptions import ParameterError, install_command
@@ -132,7 +132,7 @@ def _for_images(X: Any, n_rows: int) -> tuple[Portfolio, list[str]]:
         return found, []
     linear = LogisticRegression(C=0.01, max_iter=200, **balanced)
     found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
-    if find_spec("torch") is None:
+    if not is_installed("torch"):
         return found, [f"network was left out: it needs torch, which is not installed: {install_command('torch')}"]
     from worstclass.ensembles.networks import NetworkClassifier
     from worstclass.learners.torch_learner import TorchLearner

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from worstclass._checks import kind
+from worstclass._checks import is_installed, kind
 from worstclass.exceptions import ExportError
 from worstclass.export.answers import Ask, Block, ExportReport, write_checked
 from worstclass.export.inputs import TENSOR, InputFormat
@@ -91,7 +90,7 @@ def write_onnx(
 
 def require_extra() -> None:
     """Refuse to go on without the packages of the extra."""
-    if missing := [name for name in EXTRA if find_spec(name) is None]:
+    if missing := [name for name in EXTRA if not is_installed(name)]:
         raise ExportError(
             f"Exporting to ONNX needs {', '.join(EXTRA)}, and {missing[0]} is not installed: "
             "pip install 'worstclass[onnx]'."

@@ -109,16 +109,16 @@ def cnn_medium(input_shape: tuple[int, ...], n_classes: int, width: int = 32) ->
     98602
     """
     check_count(width, "width", "the network 'cnn-medium'")
-    channels, *sides = require_images("cnn-medium", input_shape)
+    channels, height, breadth = require_images("cnn-medium", input_shape)
     layers: list[nn.Module] = []
-    while max(sides) > LARGEST_SIDE and min(sides) >= SMALLEST_SIDE:
+    while max(height, breadth) > LARGEST_SIDE and min(height, breadth) >= SMALLEST_SIDE:
         layers += _normalised_stage(channels, width, stride=2)
-        channels, sides = width, [ceil(side / 2) for side in sides]
+        channels, height, breadth = width, ceil(height / 2), ceil(breadth / 2)
     if not layers:
         layers += _normalised_stage(channels, width)
     layers += [*_normalised_stage(width, 2 * width), nn.MaxPool2d(2), *_normalised_stage(2 * width, 4 * width)]
-    sides = [side // 2 for side in sides]
-    quarters = nn.AvgPool2d([ceil(side / 2) for side in sides], [side // 2 for side in sides])
+    height, breadth = height // 2, breadth // 2
+    quarters = nn.AvgPool2d((ceil(height / 2), ceil(breadth / 2)), (height // 2, breadth // 2))
     network = nn.Sequential(*layers, quarters, nn.Flatten(), nn.Linear(4 * 4 * width, n_classes))
     start_convolutions(network)
     return network

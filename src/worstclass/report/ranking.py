@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from worstclass._checks import is_installed
 from worstclass._text import n_of, text_table
 from worstclass.experiments.ranking import Comparison, MethodRow, Note, Spread
 from worstclass.experiments.significance import ALPHA, CLAIMS, MIN_SEEDS, PairedTest
@@ -143,7 +143,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     files = [folder / name for name in texts]
-    if find_spec("matplotlib") is not None:
+    if is_installed("matplotlib"):
         files.append(save_figure(comparison_figure(comparison), folder / "comparison.png"))
     return files
 
