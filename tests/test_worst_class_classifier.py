@@ -260,6 +260,7 @@ class TestRows:
 
     def test_fewer_folds_for_many_rows(self):
         assert [default_folds(n) for n in (100, 20_000, 20_001, 100_000, 100_001)] == [5, 5, 3, 3, 1]
+        assert [default_folds(n, images=True) for n in (10_000, 10_001, 40_000, 40_001)] == [5, 3, 3, 1]
 
 
 class TestLearners:

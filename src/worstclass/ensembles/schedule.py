@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-#: numbers of folds, and the rows up to which each is the default; one fold is a single held-out part
-FOLDS, MOST_ROWS = (5, 3, 1), (20_000, 100_000)
+#: numbers of folds, and the rows or images up to which each is the default; one fold is a single held-out part
+FOLDS, MOST_ROWS, MOST_IMAGES = (5, 3, 1), (20_000, 100_000), (10_000, 40_000)
 #: share of the time limit in which members may be tried on few rows, and in which the first fold of every member must
 #: be trained; combining them takes time, too
 TRY, FIRST_FOLD = 0.5, 0.7
@@ -16,9 +16,10 @@ TRY, FIRST_FOLD = 0.5, 0.7
 PLANNED = 0.9
 
 
-def default_folds(n_rows: int) -> int:
-    """Return the number of folds: fewer for many rows, where one held-out part tells enough."""
-    return next((folds for folds, most in zip(FOLDS, MOST_ROWS, strict=False) if n_rows <= most), FOLDS[-1])
+def default_folds(n_rows: int, *, images: bool = False) -> int:
+    """Return the number of folds: fewer for many rows, where one held-out part tells enough, and for costly images."""
+    limits = MOST_IMAGES if images else MOST_ROWS
+    return next((folds for folds, most in zip(FOLDS, limits, strict=False) if n_rows <= most), FOLDS[-1])
 
 
 def extrapolate(rows: tuple[int, int], seconds: tuple[float, float], n_rows: int) -> float:

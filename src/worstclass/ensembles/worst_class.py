@@ -93,7 +93,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1), one for all classes or
         a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
         errors.
-    cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1.
+    cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1;
+        of images 5 up to 10,000, 3 up to 40,000, then 1.
     time_limit : seconds that ``fit`` may take. Fewer members and fewer folds are trained, and ``notes_`` says so. The
         first learner is always trained, so list cheap ones first.
     max_epochs : epochs that all networks of all folds may take together. None: about 3,000 steps of the optimizer for
@@ -189,9 +190,10 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         seeds = seeds_of(self, checkpoint)
         portfolio, notes = portfolio_for(self.learners, rows, labels.totals)
         held_out = None if X_val is None and y_val is None else self._validation_rows(X, X_val, y_val, labels.classes)
-        wanted = default_folds(len(labels.index)) if self.cv == "auto" else int(self.cv)
+        images = getattr(rows, "ndim", 2) > 2
+        wanted = default_folds(len(labels.index), images=images) if self.cv == "auto" else int(self.cv)
         task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
-        give_epochs(portfolio, self.max_epochs, len(task.splits), images=getattr(rows, "ndim", 2) > 2)
+        give_epochs(portfolio, self.max_epochs, len(task.splits), images=images)
         schedule = Schedule(self.time_limit, len(task.splits), list(portfolio))
         with warnings.catch_warnings():
             if isinstance(self.learners, str):  # held-out rows judge its own members, converged or not
