@@ -488,6 +488,16 @@ class TestSkops:
             assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
         assert skops.io.get_untrusted_types(file=tmp_path / "one/model.skops") == ["sklearn.tree._tree.Tree"]
 
+    def test_no_other_memory_is_written_between_the_fields_of_nodes(self, blobs, tmp_path):
+        tree = DecisionTreeClassifier(random_state=0).fit(*blobs)
+        save_model(tree, tmp_path)
+        with zipfile.ZipFile(tmp_path / "model.skops") as archive:
+            parts = [archive.read(name) for name in archive.namelist() if name.endswith(".npy")]
+        (nodes,) = (part for part in parts if b"left_child" in part)
+        rows = np.frombuffer(nodes[-64 * tree.tree_.node_count :], np.uint8).reshape(-1, 64)
+        assert not rows[:, 57:].any()  # 7 bytes follow the last field
+        assert rows[:, :8].tobytes() == tree.tree_.children_left.tobytes()
+
 
 def test_attributes_that_are_no_state_are_refused(folder):
     change(folder, state__predict="text")

@@ -43,8 +43,26 @@ def canonical(content: bytes) -> bytes:
         parts = {name.partition("."): old.read(name) for name in old.namelist() if name != "schema.json"}
         new.writestr(zipfile.ZipInfo("schema.json"), schema)
         for (stem, dot, suffix), part in sorted(parts.items(), key=lambda item: int(numbers[item[0][0]])):
-            new.writestr(zipfile.ZipInfo(f"{numbers[stem]}{dot}{suffix}"), part)
+            whole = _without_gaps(part) if suffix == "npy" else part
+            new.writestr(zipfile.ZipInfo(f"{numbers[stem]}{dot}{suffix}"), whole)
     return written.getvalue()
+
+
+def _without_gaps(npy: bytes) -> bytes:
+    """Return a npy file with zeros between the fields of its array: numpy writes what was in memory there.
+
+    Nodes of decision trees have such gaps. The bytes are changed, as numpy copies fields alone.
+    """
+    if b"('', '|V" not in npy[:1000]:
+        return npy
+    array = np.load(io.BytesIO(npy), allow_pickle=False)
+    gaps = np.ones(array.dtype.itemsize, dtype=bool)
+    for kind, start, *_ in array.dtype.fields.values():
+        gaps[start : start + kind.itemsize] = False
+    start = len(npy) - array.nbytes
+    rows = np.frombuffer(npy, np.uint8, offset=start).reshape(-1, len(gaps)).copy()
+    rows[:, gaps] = 0
+    return npy[:start] + rows.tobytes()
 
 
 def names_without_a_place(content: bytes) -> list[str]:
