@@ -38,6 +38,7 @@ from worstclass._state import KEEPS_NOTHING
 from worstclass.boosting.callbacks import Callback
 from worstclass.boosting.oco import InstanceBooster
 from worstclass.ensembles.networks import DeepEnsemble, NetworkClassifier
+from worstclass.ensembles.portfolio import portfolio_for
 from worstclass.exceptions import CheckpointError, ParameterError
 from worstclass.storage import checkpoint as storing
 from worstclass.storage.checkpoint import Clock, FolderCheckpoint
@@ -76,6 +77,16 @@ SMALL = TorchLearner(noisy_network, lr=0.02, batch_size=20, standardize=True)
 IMAGES = TorchLearner("cnn-small", module_options={"width": 4}, lr=0.01, batch_size=16, augment="crop-flip")
 BOOSTER = {"theta": 0.8, "gamma": 0.3, "n_rounds": 4, "extend": 2, "random_state": 0, "max_epochs_per_round": 8}
 
+
+def small_portfolio():
+    """Return the classifiers of the default portfolio, with fewer trees."""
+    X, y = table()
+    classifiers, _ = portfolio_for("auto", X, np.bincount(y))
+    classifiers["extra-trees"].set_params(n_estimators=10)
+    classifiers["boosted-trees"].set_params(histgradientboostingclassifier__max_iter=5)
+    return list(classifiers.items())
+
+
 ESTIMATORS = {
     "booster of networks": (WorstClassBooster(SMALL, **BOOSTER), table),
     "booster of convolutions": (WorstClassBooster(IMAGES, **BOOSTER), images),
@@ -94,7 +105,7 @@ ESTIMATORS = {
         table,
     ),
     "networks": (DeepEnsemble(SMALL, n_estimators=3, max_epochs=9, random_state=0), table),
-    "portfolio": (WorstClassClassifier(random_state=0, cv=2), table),
+    "portfolio": (WorstClassClassifier(small_portfolio(), random_state=0, cv=2), table),
     "portfolio of a network": (
         WorstClassClassifier([SMALL, LogisticRegression(max_iter=300)], max_epochs=30, cv=3, random_state=0),
         table,
@@ -169,9 +180,12 @@ def test_a_fit_that_is_killed_again_and_again_ends_with_the_same_model(name, tmp
     assert_same(again, whole, X)
 
 
-@pytest.mark.parametrize("name", ["booster of networks", "network", "portfolio", "offsets of a booster"])
+DEFAULT = {"default portfolio": (WorstClassClassifier(random_state=0, cv=2), table)}
+
+
+@pytest.mark.parametrize("name", ["booster of networks", "network", "default portfolio", "offsets of a booster"])
 def test_a_checkpoint_does_not_change_the_model(name, tmp_path):
-    estimator, load = ESTIMATORS[name]
+    estimator, load = (ESTIMATORS | DEFAULT)[name]
     X, y = load()
     kept = fitted(estimator, X, y, checkpoint=FolderCheckpoint(tmp_path / "kept", always()))
     assert_same(kept, fitted(estimator, X, y), X)

@@ -393,6 +393,7 @@ def test_library_messages_name_options():
 # --- any method
 
 OPTIONS = {
+    "auto": ["--set", "cv=2"],
     "forest": ["--set", "n_estimators=10"],
     "logistic": ["--set", "C=0.5"],
     "balanced-forest": ["--set", "n_estimators=10"],

@@ -64,8 +64,9 @@ def run_example(example: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_an_example_that_warns_fails(tmp_path):
     warns = "import warnings; from worstclass.exceptions import UnmetEdgeWarning; warnings.warn('x', UnmetEdgeWarning)"
-    assert "UnmetEdgeWarning: x" in run_example(warns, tmp_path).stderr
-    assert run_example(warns, tmp_path).returncode == 1
+    done = run_example(warns, tmp_path)
+    assert "UnmetEdgeWarning: x" in done.stderr
+    assert done.returncode == 1
 
 
 def shows(wanted: str, got: str) -> bool:

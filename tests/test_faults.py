@@ -165,7 +165,7 @@ def started(words, folder: Path) -> subprocess.Popen:
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
-def test_one_signal_ends_a_fit_after_its_epoch_saves_and_names_the_next_command(iris, signal_number):
+def test_one_signal_ends_a_fit_after_its_epoch_saves_and_names_the_next_command(iris, capsys, signal_number):
     process = started(LONG, iris)
     time.sleep(0.5)
     os.kill(process.pid, signal_number)
@@ -178,10 +178,18 @@ def test_one_signal_ends_a_fit_after_its_epoch_saves_and_names_the_next_command(
     assert n_rounds >= 1
     kept = len(list((iris / "model" / "checkpoint").glob("round-????")))
     assert kept >= n_rounds
+    # an unfinished fit is not replaced by another one
+    assert run([word.replace("0.97", "0.9") for word in LONG]) == 2
+    message = capsys.readouterr().err
+    assert "theta: 0.97 there, 0.9 here" in message
+    assert "Delete the folder to start anew" in message
 
 
-def test_two_signals_stop_at_once(iris):
+def test_a_second_process_on_one_folder_is_refused_and_two_signals_stop_at_once(iris, capsys):
     process = started(LONG, iris)
+    assert run(LONG) == 2
+    assert "Another process is working in" in capsys.readouterr().err
+    assert process.poll() is None
     os.kill(process.pid, signal.SIGINT)
     os.kill(process.pid, signal.SIGINT)
     process.communicate(timeout=120)
@@ -189,7 +197,7 @@ def test_two_signals_stop_at_once(iris):
 
 
 def test_a_fit_that_was_killed_is_resumed_and_equals_one_that_was_not(iris, capsys):
-    words = [word.replace("2000", "40") for word in LONG]
+    words = [word.replace("2000", "20") for word in LONG]
     process = started(words, iris)
     os.kill(process.pid, signal.SIGTERM)  # the first rounds are in the checkpoint
     process.communicate(timeout=120)
@@ -205,16 +213,6 @@ def test_a_fit_that_was_killed_is_resumed_and_equals_one_that_was_not(iris, caps
         assert (iris / "whole/members" / name).read_bytes() == (iris / "model/members" / name).read_bytes()
     assert run(["resume", "model"]) == 2
     assert "nothing to resume in model: it has no command.json. The model there is finished." in capsys.readouterr().err
-
-
-def test_an_unfinished_fit_is_not_replaced_by_another_one(iris, capsys):
-    process = started(LONG, iris)
-    os.kill(process.pid, signal.SIGTERM)
-    process.communicate(timeout=120)
-    assert run([word.replace("0.97", "0.9") for word in LONG]) == 2
-    message = capsys.readouterr().err
-    assert "theta: 0.97 there, 0.9 here" in message
-    assert "Delete the folder to start anew" in message
 
 
 def test_resume_starts_no_code_that_a_file_names(iris, capsys):
@@ -263,14 +261,6 @@ def test_a_worker_that_dies_costs_its_cells_alone(iris, capsys):
     assert "the same command continues" in message
     (iris / "healed").touch()
     assert run(words) == 0
-
-
-def test_a_second_process_on_one_folder_is_refused(iris, capsys):
-    process = started(LONG, iris)
-    assert run(LONG) == 2
-    assert "Another process is working in" in capsys.readouterr().err
-    process.kill()
-    process.communicate()
 
 
 def test_a_callback_that_raises_keeps_the_finished_rounds(tmp_path):

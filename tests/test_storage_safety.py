@@ -482,12 +482,21 @@ class TestSkops:
             "rows = numpy.load(sys.argv[1]); forest = RandomForestClassifier(5, random_state=0)\n"
             "worstclass.save_model(forest.fit(rows['X'], rows['y']), sys.argv[2])"
         )
-        for name in ("one", "two"):
-            command = [sys.executable, "-c", code, str(tmp_path / "rows.npz"), str(tmp_path / name)]
-            subprocess.run(command, check=True)
+        save_model(RandomForestClassifier(5, random_state=0).fit(*blobs), tmp_path / "one")
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "rows.npz"), str(tmp_path / "two")], check=True)
         for name in ("model.skops", "model.json"):
             assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
         assert skops.io.get_untrusted_types(file=tmp_path / "one/model.skops") == ["sklearn.tree._tree.Tree"]
+
+    def test_no_other_memory_is_written_between_the_fields_of_nodes(self, blobs, tmp_path):
+        tree = DecisionTreeClassifier(random_state=0).fit(*blobs)
+        save_model(tree, tmp_path)
+        with zipfile.ZipFile(tmp_path / "model.skops") as archive:
+            parts = [archive.read(name) for name in archive.namelist() if name.endswith(".npy")]
+        (nodes,) = (part for part in parts if b"left_child" in part)
+        rows = np.frombuffer(nodes[-64 * tree.tree_.node_count :], np.uint8).reshape(-1, 64)
+        assert not rows[:, 57:].any()  # 7 bytes follow the last field
+        assert rows[:, :8].tobytes() == tree.tree_.children_left.tobytes()
 
 
 def test_attributes_that_are_no_state_are_refused(folder):

@@ -21,7 +21,13 @@ from worstclass._state import Stateful
 from worstclass.exceptions import MissingPackageError, ModelFormatError, ParameterError
 from worstclass.learners.base import WeakLearner
 from worstclass.storage.seal import require_digest
-from worstclass.storage.skops_checks import PACKAGES, canonical, require_bounded, require_sound_trees
+from worstclass.storage.skops_checks import (
+    PACKAGES,
+    canonical,
+    names_without_a_place,
+    require_bounded,
+    require_sound_trees,
+)
 
 #: what is rebuilt from a .skops file without a question, besides what skops trusts, classes of scikit-learn, and our
 #: estimators. Functions are never trusted by their package: one that runs a string could hide in a transformer.
@@ -58,27 +64,30 @@ def write_sklearn(estimator: Any, file: Path) -> None:
 
     file.parent.mkdir(exist_ok=True)
     try:
-        content = skops_io.dumps(estimator)
-        lost = [name for name in skops_io.get_untrusted_types(data=content) if "<" in name]  # <lambda>, <locals>
+        content = canonical(skops_io.dumps(estimator))
+        lost = names_without_a_place(content)
     except TypeError as error:
         lost = [str(error)]
     if lost:
         allowed, hint = "made of parts that skops can store", f"It cannot store {', '.join(lost)}."
         raise ParameterError("model", "save_model", allowed=allowed, got=estimator, hint=hint)
-    file.write_bytes(canonical(content))
+    file.write_bytes(content)
 
 
 def read_sklearn(file: Path, trusted: Sequence[str], digest: str | None = None) -> Any:
     """Read an estimator; refuse a file with types that are neither scikit-learn's nor trusted."""
     from skops import io as skops_io  # it loads all of scikit-learn, which takes seconds
+    from skops.io.exceptions import UntrustedTypesFoundException
 
     content = _content(file, digest)
     try:
-        require_bounded(content, trusted, find_class)
-        unknown = skops_io.get_untrusted_types(data=content)
-        refused = [name for name in unknown if name not in (*TRUSTED, *trusted) and not _is_known_class(name)]
-        if not refused:
-            model = skops_io.loads(content, trusted=unknown)
+        named = require_bounded(content, trusted, find_class)
+        allowed = sorted(name for name in named if name in (*TRUSTED, *trusted) or _is_known_class(name))
+        try:
+            model = skops_io.loads(content, trusted=allowed)
+        except UntrustedTypesFoundException:
+            refused = [name for name in skops_io.get_untrusted_types(data=content) if name not in allowed]
+        else:
             require_sound_trees(model)
             return model
     except Exception as error:  # a hostile file can fail in any way

@@ -43,12 +43,42 @@ def canonical(content: bytes) -> bytes:
         parts = {name.partition("."): old.read(name) for name in old.namelist() if name != "schema.json"}
         new.writestr(zipfile.ZipInfo("schema.json"), schema)
         for (stem, dot, suffix), part in sorted(parts.items(), key=lambda item: int(numbers[item[0][0]])):
-            new.writestr(zipfile.ZipInfo(f"{numbers[stem]}{dot}{suffix}"), part)
+            whole = _without_gaps(part) if suffix == "npy" else part
+            new.writestr(zipfile.ZipInfo(f"{numbers[stem]}{dot}{suffix}"), whole)
     return written.getvalue()
 
 
-def require_bounded(content: bytes, trusted: Sequence[str], find_class: Callable[..., type | None]) -> None:
+def _without_gaps(npy: bytes) -> bytes:
+    """Return a npy file with zeros between the fields of its array: numpy writes what was in memory there.
+
+    Nodes of decision trees have such gaps. The bytes are changed, as numpy copies fields alone.
+    """
+    if b"('', '|V" not in npy[:1000]:
+        return npy
+    array = np.load(io.BytesIO(npy), allow_pickle=False)
+    gaps = np.ones(array.dtype.itemsize, dtype=bool)
+    for kind, start, *_ in array.dtype.fields.values():
+        gaps[start : start + kind.itemsize] = False
+    start = len(npy) - array.nbytes
+    rows = np.frombuffer(npy, np.uint8, offset=start).reshape(-1, len(gaps)).copy()
+    rows[:, gaps] = 0
+    return npy[:start] + rows.tobytes()
+
+
+def names_without_a_place(content: bytes) -> list[str]:
+    """Return what a .skops file names that no module has, such as ``<lambda>``."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        schema = archive.read("schema.json")
+    if b"<" not in schema:
+        return []
+    names = {f"{node.get('__module__')}.{node.get('__class__')}" for node in _nodes(json.loads(schema))}
+    return sorted(name for name in names if "<" in name)
+
+
+def require_bounded(content: bytes, trusted: Sequence[str], find_class: Callable[..., type | None]) -> set[str]:
     """Refuse a file that asks for far more memory than it has bytes, or that calls a class it should only name.
+
+    Returns the names of all classes and functions in the file.
 
     Parameters
     ----------
@@ -62,18 +92,21 @@ def require_bounded(content: bytes, trusted: Sequence[str], find_class: Callable
             require_member(info, len(content), info.filename)
         if sum(sizes.values()) > len(content) or len(sizes) < len(archive.infolist()):
             raise ValueError("its parts have more bytes than the file; parts are stored, not compressed")
-        schema, read = json.loads(archive.read("schema.json")), dict[Any, int]()
+        schema, read, named = json.loads(archive.read("schema.json")), dict[Any, int](), set[str]()
         _require_same_twins(schema, {})
         for number, node in enumerate(_nodes(schema)):
-            if f"{node.get('__module__')}.{node.get('__class__')}" in trusted:
+            name = f"{node.get('__module__')}.{node.get('__class__')}"
+            named.add(name)
+            if name in trusted:
                 continue
             _require_plain(node, find_class)
-            if isinstance(name := node.get("file"), str):
-                read[node.get("__id__") or -number, name] = sizes[name]
+            if isinstance(file := node.get("file"), str):
+                read[node.get("__id__") or -number, file] = sizes[file]
         if sum(read.values()) > len(content):
             raise ValueError("its arrays are named so often that they have more bytes than the file")
         for _, name in read:
             _require_array(archive, name, sizes[name])
+    return named
 
 
 def _nodes(schema: Any) -> Iterator[Mapping[str, Any]]:
@@ -83,7 +116,7 @@ def _nodes(schema: Any) -> Iterator[Mapping[str, Any]]:
         value = waiting.pop()
         if isinstance(value, dict):
             yield value
-            waiting += value.values()
+            waiting += [part for part in value.values() if isinstance(part, dict | list)]
         elif isinstance(value, list):
             waiting += value
 
