@@ -470,7 +470,7 @@ def test_a_row_of_ones_own(here, capsys):
     assert run(["reproduce", "fig-weights", "--scale", "smoke", "--methods", "+mine.py:most_frequent"]) == 0
     assert "fig-weights has no place for a row of --methods" in capsys.readouterr().err
     for wrong, told in (
-        ("+mine.py:nothing", "KeyError"),
+        ("+mine.py:nothing", "mine.py has no 'nothing'"),
         ("+mine.py:number", "must be a function"),
         ("ce", "+path/to"),
     ):
