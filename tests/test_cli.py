@@ -311,7 +311,7 @@ def test_a_network_of_one_s_own_is_named_by_its_module(tmp_path, monkeypatch, ca
         assert "--network" in capsys.readouterr().err
         assert run([*command, "--network", "my_networks:tiny"]) in (0, 1)
         assert "worst" in capsys.readouterr().out
-    for wrong in ("my_networks:huge", "nowhere:tiny"):
+    for wrong in ("my_networks:huge", "nowhere:tiny", "my_networks.py", "my_networks.py:huge"):
         assert run([*fit, "--network", wrong, "--out", "other"]) == 2
         assert "package.module:build" in capsys.readouterr().err
 

@@ -156,6 +156,30 @@ def test_a_folder_of_images_is_compared_and_known_by_its_files(here, capsys):
     assert "sha256" in capsys.readouterr().err
 
 
+def test_code_of_ones_own_that_changed_is_not_taken_from_old_cells(here, capsys):
+    Path("mine.py").write_text(
+        "from sklearn.dummy import DummyClassifier\nfrom torch import nn\n\n\n"
+        "def own():\n    return DummyClassifier(strategy='prior')\n\n\n"
+        "class Net(nn.Sequential):\n    def __init__(self, input_shape, n_classes):\n"
+        "        super().__init__(nn.Linear(input_shape[0], n_classes))\n"
+    )
+    budget = ["--seeds", "1", "--budget", "epochs=1", "--quiet"]
+    table = ["compare", "patients.csv", "--target", "diagnosis", *budget]
+    commands = {
+        "factory_sha256": [*table, "--methods", "+mine.py:own", "--out", "own"],
+        "network_sha256": [*table, "--methods", "ce", "--network", "mine.py:Net", "--out", "net"],
+    }
+    for command in commands.values():
+        assert run(command) == 0
+        assert run(command) == 0
+    Path("mine.py").write_text(Path("mine.py").read_text().replace("prior", "uniform"))
+    capsys.readouterr()
+    for name, command in commands.items():
+        assert run(command) == 2
+        assert name in capsys.readouterr().err
+        assert run([*command, "--overwrite"]) == 0
+
+
 def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatch):
     command = [*SQUARES, "--methods", "ce,logistic", "--out", "stopped"]
     original, begun = grid_module.run_method, []

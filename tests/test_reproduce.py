@@ -435,7 +435,7 @@ def test_the_list_says_what_is_done_and_what_is_not_here(here, capsys):
     shown = capsys.readouterr().out
     assert re.search(r"^fig-weights +class-weights +.+ 1 of 1 +-$", shown, re.MULTILINE)
     assert re.search(r"^table1 +artificial-balanced +.+ 0 of 16 ", shown, re.MULTILINE) or "1 of 16" in shown
-    assert "errors on balanced images (without 4 data sets that are not here)" in shown
+    assert "errors on balanced images (4 of its data sets not found)" in shown
     assert run(["reproduce", "table3", "--scale", "smoke", "--root", "nowhere"]) == 2
     assert "none of its data sets is here (--root)" in capsys.readouterr().err
     assert run(["reproduce", "table7"]) == 2
@@ -470,7 +470,7 @@ def test_a_row_of_ones_own(here, capsys):
     assert run(["reproduce", "fig-weights", "--scale", "smoke", "--methods", "+mine.py:most_frequent"]) == 0
     assert "fig-weights has no place for a row of --methods" in capsys.readouterr().err
     for wrong, told in (
-        ("+mine.py:nothing", "KeyError"),
+        ("+mine.py:nothing", "mine.py has no 'nothing'"),
         ("+mine.py:number", "must be a function"),
         ("ce", "+path/to"),
     ):

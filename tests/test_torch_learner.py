@@ -22,6 +22,7 @@ from worstclass.exceptions import (
     UnknownNameError,
     UnknownOptionError,
     UnmetEdgeWarning,
+    WorstClassWarning,
 )
 from worstclass.learners import torch_inputs
 from worstclass.learners.base import Verdict
@@ -179,6 +180,21 @@ class TestDatasets:
 
         with pytest.raises(DataError, match="another row 0 each time it is read"):
             fitted(learner(), Jitter(*blobs), None)
+
+    @pytest.mark.parametrize("row", [1, 70])  # among the first rows, which are read twice, and after them
+    def test_a_data_set_with_nan_is_refused_with_its_row(self, blobs, row):
+        X, y = blobs
+        spoiled = X.copy()
+        spoiled[row, 0] = np.nan
+        codes = np.unique(y, return_inverse=True)[1]
+        told = f"Row {row} of the data set contains NaN"
+        with pytest.raises(DataError, match=told):
+            fitted(learner(), Rows(spoiled, codes), None)
+        model = NetworkClassifier(learner(), max_epochs=1, random_state=0).fit(X, y)
+        with pytest.raises(DataError, match=told):
+            model.predict(Rows(spoiled, codes))
+        with pytest.raises(DataError, match=told):  # as in the data set, not in the part of it that a fold has
+            model.predict(Subset(Rows(spoiled, codes), range(1, 90)))
 
     def test_double_rows_are_read_and_the_callers_stream_is_left_alone(self, blobs):
         class Doubles(Rows):
@@ -617,3 +633,31 @@ class TestDecay:
         X, y = load_iris(return_X_y=True)
         with pytest.raises(ParameterError, match="decay_epochs"):
             TorchLearner("mlp", decay_epochs=bad).bind(X, y, 3, 0)
+
+
+def test_images_with_channels_last_are_a_warning():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 8, 8, 3)).astype(np.float32), np.arange(12) % 2
+    model = NetworkClassifier(learner(), max_epochs=1, random_state=0)
+    with pytest.warns(WorstClassWarning, match=r"8 channels and 8 x 3 pixels.*permute\(0, 3, 1, 2\)"):
+        model.fit(X, y)
+    model.fit(X.transpose(0, 3, 1, 2), y)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"optimizer": torch.optim.SGD([torch.zeros(1)])}, "called with \\(parameters, lr=lr\\). Got 'SGD'"),
+        ({"loss": nn.CrossEntropyLoss}, "such as CrossEntropyLoss\\(reduction='none'\\)"),
+    ],
+)
+def test_what_should_be_a_function_or_an_instance(blobs, options, told):
+    with pytest.raises(ParameterError, match=told):
+        fitted(learner(**options), *blobs)
+
+
+def test_an_error_names_no_estimator_that_was_not_used(blobs):
+    X, y = blobs
+    with pytest.raises(DataError, match="Input X contains NaN") as caught:
+        NetworkClassifier(learner(), max_epochs=1).fit(np.where(X > 1, np.nan, X), y)
+    assert "Booster" not in str(caught.value)

@@ -282,6 +282,7 @@ class TestLearners:
             ([], "'auto', or a list"),
             ([LogisticRegression], "'auto', or a list"),
             ([3], "'auto', or a list"),
+            (LogisticRegression(), "'auto', or a list"),  # without the list
             ([LinearSVC()], "CalibratedClassifierCV"),
         ],
     )

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from worstclass.boosting.booster import WorstClassBooster
 
 
+CALLBACKS = "a list of Callback objects"
+
+
 @dataclass(frozen=True)
 class FitPlan:
     """What is known before the first round."""
@@ -113,9 +116,11 @@ class Callback:
 
 def check_callbacks(callbacks: Any, owner: str) -> None:
     """Refuse what is no list of callbacks."""
+    if isinstance(callbacks, Callback):
+        raise ParameterError("callbacks", owner, allowed=CALLBACKS, got=callbacks, hint="Put it into a list.")
     for callback in callbacks or ():
         if not isinstance(callback, Callback):
-            raise ParameterError("callbacks", owner, allowed="a list of Callback objects", got=callback)
+            raise ParameterError("callbacks", owner, allowed=CALLBACKS, got=callback)
 
 
 def tell(callbacks: Sequence[Callback] | None, event: str, *news: Any) -> None:

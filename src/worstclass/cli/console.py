@@ -49,7 +49,7 @@ _OWNER = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, COMMANDS))}) (?=needs
 _AS_CODE = re.compile(rf"\b({'|'.join(NAMED)})=(?:True\b|\.\.\.|'(\w+)')?")
 _PHRASES = {
     "--image-size on the command line, image_size= in Python": "give --image-size",
-    "load_model(path, module=factory), or --network package.module:callable": "--network package.module:build",
+    "load_model(path, module=factory), or --network path/to/net.py:build": "--network path/to/net.py:build",
     "time_limit=": "--max-seconds ",
     ", or a mapping from class to such a floor": ", or class=number",
     "Make labels of one type: np.asarray(labels).astype(float).": "Write the labels as in the training data.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import pkgutil
 import runpy
@@ -96,7 +95,7 @@ def _refuse_unsuited(method: Method, X: Any) -> None:
 
 def network_factory(network: str) -> Any:
     """Return a network's name as it is; import ``package.module:build`` or ``path/to/net.py:build``."""
-    if ":" not in network:
+    if ":" not in network and not network.endswith(".py"):
         return network
     return import_factory(network, "--network", "a network's name, package.module:build or path/to/net.py:build")
 
@@ -106,11 +105,16 @@ def import_factory(text: str, option: str, allowed: str) -> Any:
 
     Modules are looked for in the current folder first, and those beside a file in its folder.
     """
-    where, _, name = text.rpartition(":")
+    where, _, name = text.rpartition(":") if ":" in text else (text, "", "")
     is_file, hint = where.endswith(".py"), ""
+    if not name:
+        raise ParameterError(option, "the command", allowed=allowed, got=text, hint="Name a function after the file.")
     sys.path.insert(0, str(Path(where).resolve().parent if is_file else Path.cwd()))
     try:  # a file is not kept as a module, so that workers get its functions by value
-        factory = runpy.run_path(where, run_name=where)[name] if is_file else pkgutil.resolve_name(text)
+        names = runpy.run_path(where, run_name=where) if is_file else {name: pkgutil.resolve_name(text)}
+        if name not in names:
+            raise AttributeError(f"{where} has no {name!r}")
+        factory = names[name]
         if callable(factory):
             return factory
         allowed = "a function"
@@ -124,15 +128,15 @@ def import_factory(text: str, option: str, allowed: str) -> Any:
 def own_methods(text: str) -> tuple[tuple[Entry, ...], list[str]]:
     """Divide names with commas between them into entries of the user, ``+path/to/file.py:factory``, and other names."""
     from worstclass.experiments.grid import own_entry
-    from worstclass.experiments.plan import contents_hash
+    from worstclass.experiments.plan import contents_hash, source_hash
 
     names = [name.strip() for name in text.split(",") if name.strip()]
     own = []
     for given in (name[1:] for name in names if name.startswith("+")):
         where, _, name = given.rpartition(":")
         factory = import_factory(given, "--methods", "+path/to/file.py:factory or +package.module:factory")
-        file = inspect.getsourcefile(factory) if not where.endswith(".py") else where
-        hashed = {"sha256": contents_hash(file)} if file and Path(file).is_file() else {}
+        is_file, key = where.endswith(".py"), "factory_sha256"  # not that of the data, which is sha256
+        hashed = {key: contents_hash(where)} if is_file else source_hash(factory, key)
         own.append(own_entry(name, factory, {"factory": f"{Path(where).name}:{name}", **hashed}))
     return tuple(own), [name for name in names if not name.startswith("+")]
 

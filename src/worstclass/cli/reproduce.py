@@ -152,7 +152,7 @@ def listing(found: list[dict[str, Any]]) -> list[str]:
         finished, cells, left = one["finished"], one["cells"], one["seconds_left"]
         done = f"{finished} of {cells}" if cells else "-"
         rest = "-" if finished == cells else "not measured" if left is None else duration(left)
-        absent = f" (without {len(one['absent_data'])} data sets that are not here)" if one["absent_data"] else ""
+        absent = f" ({len(one['absent_data'])} of its data sets not found)" if one["absent_data"] else ""
         rows.append([one["target"], one["alias"], f"{one['shows']}{absent}", done, rest])
     head = ["target", "or", "shows", "finished", "time left"]
     note = "Time left: on one core, by the cells of the same kind that are finished."

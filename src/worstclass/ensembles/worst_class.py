@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -225,7 +225,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = True
-        if not isinstance(self.learners, str):
+        if isinstance(self.learners, Iterable) and not isinstance(self.learners, str):
             inner = [get_tags(learner).input_tags for learner in self.learners if isinstance(learner, BaseEstimator)]
             tags.input_tags.sparse = all(tag.sparse for tag in inner)
             tags.input_tags.allow_nan = all(tag.allow_nan for tag in inner)
@@ -237,7 +237,10 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def _training_rows(self, X: Any, y: Any) -> tuple[Any, Labels]:
         """Return the rows as the members get them, and the labels."""
         if is_map_dataset(X):
-            raise DataError(f"{OWNER} needs rows in memory. Got a torch Dataset; pass its rows as a tensor or array.")
+            raise DataError(
+                f"{OWNER} needs rows in memory. Got a torch Dataset; pass its rows as a tensor or array. "
+                "NetworkClassifier, DeepEnsemble, WorstClassBooster and WorstClassOffsets take a Dataset."
+            )
         if y is None:
             raise DataError(f"{OWNER} requires y to be passed, but the target y is None.")
         X, y = indexable(X), indexable(y)

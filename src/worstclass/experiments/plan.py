@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -88,6 +89,7 @@ class ComparisonPlan:
         settings |= {"select_on": self.select_on, "options": self.options(method)}
         if method.kind == "network":
             settings |= {"network": _name(self.network), "learner": dict(self.learner)}
+            settings |= {} if isinstance(self.network, str) else source_hash(self.network, "network_sha256")
         if method.needs_theta:
             settings["theta"] = self.theta
         return settings
@@ -123,6 +125,15 @@ def contents_hash(path: str | Path) -> str:
     files = sorted(file for file in path.rglob("*") if file.is_file())
     listing = "\n".join(f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files)
     return hashlib.sha256(listing.encode()).hexdigest()
+
+
+def source_hash(factory: Any, key: str) -> dict[str, str]:
+    """Return the SHA-256 of the file that a function or class is written in, under a key; nothing without a file."""
+    try:  # a class in a file that is run, not imported, is found by its constructor
+        file = inspect.getsourcefile(factory.__init__ if isinstance(factory, type) else factory)
+    except TypeError:
+        return {}
+    return {key: contents_hash(file)} if file and Path(file).is_file() else {}
 
 
 def check_plan(plan: ComparisonPlan, example: Splits) -> None:

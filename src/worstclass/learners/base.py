@@ -233,7 +233,7 @@ class WeakLearner(BaseEstimator, ABC):
                 raise DataError("X must have at least one row. Got a data frame with 0 sample(s).")
             return X
         try:
-            return check_array(X, estimator="WorstClassBooster", input_name="X", **options)
+            return check_array(X, input_name="X", **options)
         except ValueError as error:
             raise DataError(str(error)) from None
 

@@ -82,13 +82,26 @@ class TorchInputs(Inputs):
                 num_workers=self.num_workers,
                 generator=torch.Generator().manual_seed(0),  # the default would draw from the caller's stream
             )
-            yield from zip(loader, batches, strict=True)
+            for rows, indices in zip(loader, batches, strict=True):
+                self._refuse_not_finite(rows, indices)
+                yield rows, indices
             return
         for indices in batches:
             if generator is None:  # in order: a slice, without a copy
                 yield self.source[int(indices[0]) : int(indices[-1]) + 1], indices
             else:
                 yield self.source[indices.to(self.source.device)], indices
+
+    def _refuse_not_finite(self, rows: Tensor, indices: Tensor) -> None:
+        """Refuse NaN and infinite values in rows that a data set gave; those in memory were checked before."""
+        if not torch.isfinite(rows).all():
+            index = int(indices[~torch.isfinite(rows).reshape(len(rows), -1).all(1)][0])
+            source = self.source
+            while isinstance(source, Subset):  # told as in the data set that was passed
+                index, source = int(source.indices[index]), source.dataset
+            raise DataError(
+                f"Row {index} of the data set contains NaN or infinite values. Fill such rows, or leave them out."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +193,8 @@ def _numbers_of(frame: Any) -> Any:
 def _refuse_changing_rows(dataset: Any) -> None:
     """Refuse a data set that gives other rows when it is read again, as one that augments does."""
     for index in range(min(8, len(dataset))):
-        if not torch.equal(_row(dataset[index]), _row(dataset[index])):
+        first, second = (torch.nan_to_num(_row(dataset[index])) for _ in range(2))  # NaN is told of by another error
+        if not torch.equal(first, second):
             raise DataError(
                 f"The data set gives another row {index} each time it is read, as with random augmentation. Floors are "
                 "counted on the rows as they are: pass a data set without random transforms."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from worstclass._typing import IntArray
 from worstclass.data.augmentation import Augmentation, build_augmentation
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
-from worstclass.exceptions import DataError, ModelFormatError, ParameterError
+from worstclass.exceptions import DataError, ModelFormatError, ParameterError, WorstClassWarning
 from worstclass.learners.base import Member, WeakLearner
 from worstclass.learners.torch_inputs import TorchEncoder, as_inputs
 from worstclass.learners.torch_loop import State, TorchMember, TorchRuntime, TorchTraining, resolve_device, state_of
@@ -137,6 +138,7 @@ class TorchLearner(WeakLearner):
         self._check_parameters()
         table = TableEncoder().fit(X) if hasattr(X, "iloc") else None
         inputs = as_inputs(X if table is None else table.transform(X), self.num_workers)
+        _warn_of_channels_last(inputs.row_shape)
         encoder = TorchEncoder(inputs.row_shape, self.num_workers, table=table)
         if self.standardize is True or (self.standardize == "auto" and len(inputs.row_shape) == 3):
             encoder = encoder.standardized(inputs)
@@ -228,8 +230,17 @@ class TorchLearner(WeakLearner):
         check_count(self.decay_epochs, "decay_epochs", "TorchLearner", words=(None,))
         check_count(self.batch_size, "batch_size", "TorchLearner")
         check_count(self.eval_batch_size, "eval_batch_size", "TorchLearner", words=(None,))
+        if isinstance(self.optimizer, torch.optim.Optimizer):
+            allowed = f"one of {list(OPTIMIZERS)}, or a function that is called with (parameters, lr=lr)"
+            hint = "Pass its class, or a function that returns a new one: every network has its own."
+            got = type(self.optimizer).__name__
+            raise ParameterError("optimizer", "TorchLearner", allowed=allowed, got=got, hint=hint)
         if not callable(self.optimizer):
             check_choice(self.optimizer, "optimizer", "TorchLearner", OPTIMIZERS)
+        if isinstance(self.loss, type) and not issubclass(self.loss, Loss):
+            hint = f"Pass an instance or a function, such as {self.loss.__name__}(reduction='none')."
+            allowed = "a loss's name, a Loss, or a callable from (logits, class indices) to one loss per row"
+            raise ParameterError("loss", "TorchLearner", allowed=allowed, got=self.loss, hint=hint)
         _ = self.resolved_loss, self.resolved_augmentation
 
 
@@ -240,6 +251,18 @@ def _require_fit(module: nn.Module, states: Sequence[State]) -> None:
         raise ModelFormatError(
             "The network does not fit the stored members: names or shapes of its weights differ. "
             "Pass the factory (and module_options) that the model was trained with."
+        )
+
+
+def _warn_of_channels_last(row_shape: tuple[int, ...]) -> None:
+    """Warn of rows that look like images of shape (height, width, channels)."""
+    if len(row_shape) == 3 and row_shape[2] in (1, 3, 4) and min(row_shape[:2]) > 4:
+        channels, height, width = row_shape
+        warnings.warn(
+            f"Rows of shape {row_shape} are read as images of {channels} channels and {height} x {width} pixels. "
+            "If the channels are last, pass X.transpose(0, 3, 1, 2), or X.permute(0, 3, 1, 2) of a tensor.",
+            WorstClassWarning,
+            stacklevel=2,
         )
 
 

@@ -264,7 +264,7 @@ class Reader:
         if isinstance(stored := params.get("module"), NotStored):
             raise ModelFormatError(
                 f"The model was trained with a network of your own ({stored.name}), which is not stored with it. "
-                "Pass its factory: load_model(path, module=factory), or --network package.module:callable."
+                "Pass its factory: load_model(path, module=factory), or --network path/to/net.py:build."
             )
         return class_named(name, is_unfitted)(**params)
 
