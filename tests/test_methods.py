@@ -472,12 +472,12 @@ def test_auto_networks_keeps_to_the_budget_and_takes_validation_rows():
 
 @pytest.mark.parametrize("name", PORTFOLIOS)
 def test_floors_of_a_portfolio_are_judged_on_held_out_rows(name):
-    assert built(name, theta=None, cv=2).fit(X, Y).floors_met_ is None
-    model = built(name, theta={"cat": 0.3, "others": 0.2}, cv=2).fit(X, Y)
+    assert built(name, theta=None).fit(X, Y).floors_met_ is None
+    model = built(name, theta={"cat": 0.3, "others": 0.2}).fit(X, Y)
     assert model.floors_met_
     assert model.theta_ == (0.2, 0.2, 0.3)
     with pytest.warns(UnmetBoundWarning, match="Floors are missed on held-out rows"):
-        assert not built(name, theta=0.999, cv=2).fit(*draw_blobs(5, [40, 40, 40])).floors_met_
+        assert not built(name, theta=0.999).fit(*draw_blobs(5, [40, 40, 40])).floors_met_
 
 
 def test_every_option_of_every_method_reaches_its_model():
