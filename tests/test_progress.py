@@ -137,9 +137,11 @@ def test_callbacks_that_are_none_are_refused_as_before():
         FITS["networks"](print).fit(X, y)
 
 
-def test_a_callback_outside_of_a_list_is_refused():
+@pytest.mark.parametrize("name", FITS)
+def test_a_callback_outside_of_a_list_is_refused(name):
+    model = FITS[name](wc.ProgressCallback())
     with pytest.raises(wc.exceptions.ParameterError, match="Put it into a list"):
-        wc.WorstClassClassifier(callbacks=wc.ProgressCallback()).fit(X, y)
+        model.set_params(callbacks=wc.ProgressCallback()).fit(X, y)
 
 
 def test_parts_within_parts_and_loops_that_end_early():

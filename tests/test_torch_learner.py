@@ -15,6 +15,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 
 from worstclass import NetworkClassifier, TorchLearner, WorstClassBooster
 from worstclass.data.augmentation import Augmentation
+from worstclass.ensembles.portfolio import portfolio_for
 from worstclass.exceptions import (
     DataError,
     ModuleError,
@@ -642,6 +643,8 @@ def test_images_with_channels_last_are_a_warning():
     with pytest.warns(WorstClassWarning, match=r"8 channels and 8 x 3 pixels.*permute\(0, 3, 1, 2\)"):
         model.fit(X, y)
     model.fit(X.transpose(0, 3, 1, 2), y)
+    with pytest.warns(WorstClassWarning, match="8 channels and 8 x 3 pixels"):
+        portfolio_for("auto", X, np.bincount(y))
 
 
 @pytest.mark.parametrize(

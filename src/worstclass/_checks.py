@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import numbers
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -13,7 +14,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from worstclass.exceptions import EXTRAS, MissingPackageError, ParameterError, UnknownNameError, UnknownOptionError
+from worstclass.exceptions import (
+    EXTRAS,
+    MissingPackageError,
+    ParameterError,
+    UnknownNameError,
+    UnknownOptionError,
+    WorstClassWarning,
+)
 
 C = TypeVar("C", bound=type)
 #: in a mapping, stands for every class that is not named
@@ -193,6 +201,18 @@ def check_choice(value: Any, parameter: str, owner: str, known: Iterable[Any]) -
     names = list(known)
     if not isinstance(value, str | None) or value not in names:
         raise UnknownNameError(parameter, owner, value, names)
+
+
+def warn_of_channels_last(row_shape: tuple[int, ...]) -> None:
+    """Warn of rows that look like images of shape (height, width, channels)."""
+    if len(row_shape) == 3 and row_shape[2] in (1, 3, 4) and min(row_shape[:2]) > 4:
+        channels, height, width = row_shape
+        warnings.warn(
+            f"Rows of shape {row_shape} are read as images of {channels} channels and {height} x {width} pixels. "
+            "If the channels are last, pass X.transpose(0, 3, 1, 2), or X.permute(0, 3, 1, 2) of a tensor.",
+            WorstClassWarning,
+            stacklevel=2,
+        )
 
 
 def _is_word(value: Any, words: Sequence[str | None]) -> bool:

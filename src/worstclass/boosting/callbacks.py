@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -135,6 +135,7 @@ def failures_told(estimator: Any) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        known = [callback for callback in estimator.callbacks or () if isinstance(callback, Callback)]
+        given = estimator.callbacks if isinstance(estimator.callbacks, Iterable) else ()
+        known = [callback for callback in given if isinstance(callback, Callback)]
         tell(known, "on_fit_failed", estimator)
         raise

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 
-from worstclass._checks import is_installed
+from worstclass._checks import is_installed, warn_of_channels_last
 from worstclass._typing import FloatArray, IntArray
 from worstclass.ensembles.images import PatchFeatures, Pixels
 from worstclass.exceptions import ParameterError, install_command
@@ -57,6 +57,7 @@ def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> tuple[Portfol
     n_rows = int(class_sizes.sum())
     if isinstance(learners, str) and learners == "auto":
         if getattr(X, "ndim", 2) > 2:
+            warn_of_channels_last(X.shape[1:])
             return _for_images(X, n_rows)
         return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes)), []
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):

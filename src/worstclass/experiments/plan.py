@@ -130,7 +130,7 @@ def contents_hash(path: str | Path) -> str:
 def source_hash(factory: Any, key: str) -> dict[str, str]:
     """Return the SHA-256 of the file that a function or class is written in, under a key; nothing without a file."""
     try:  # a class in a file that is run, not imported, is found by its constructor
-        file = inspect.getsourcefile(factory.__init__ if isinstance(factory, type) else factory)  # type: ignore[misc]
+        file = inspect.getsourcefile(vars(factory).get("__init__", factory) if isinstance(factory, type) else factory)
     except TypeError:
         return {}
     return {key: contents_hash(file)} if file and Path(file).is_file() else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,12 +14,12 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.optim.lr_scheduler import LambdaLR
 
-from worstclass._checks import check_choice, check_count, check_positive, suggests_options
+from worstclass._checks import check_choice, check_count, check_positive, suggests_options, warn_of_channels_last
 from worstclass._typing import IntArray
 from worstclass.data.augmentation import Augmentation, build_augmentation
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
-from worstclass.exceptions import DataError, ModelFormatError, ParameterError, WorstClassWarning
+from worstclass.exceptions import DataError, ModelFormatError, ParameterError
 from worstclass.learners.base import Member, WeakLearner
 from worstclass.learners.torch_inputs import TorchEncoder, as_inputs
 from worstclass.learners.torch_loop import State, TorchMember, TorchRuntime, TorchTraining, resolve_device, state_of
@@ -138,7 +137,7 @@ class TorchLearner(WeakLearner):
         self._check_parameters()
         table = TableEncoder().fit(X) if hasattr(X, "iloc") else None
         inputs = as_inputs(X if table is None else table.transform(X), self.num_workers)
-        _warn_of_channels_last(inputs.row_shape)
+        warn_of_channels_last(inputs.row_shape)
         encoder = TorchEncoder(inputs.row_shape, self.num_workers, table=table)
         if self.standardize is True or (self.standardize == "auto" and len(inputs.row_shape) == 3):
             encoder = encoder.standardized(inputs)
@@ -251,18 +250,6 @@ def _require_fit(module: nn.Module, states: Sequence[State]) -> None:
         raise ModelFormatError(
             "The network does not fit the stored members: names or shapes of its weights differ. "
             "Pass the factory (and module_options) that the model was trained with."
-        )
-
-
-def _warn_of_channels_last(row_shape: tuple[int, ...]) -> None:
-    """Warn of rows that look like images of shape (height, width, channels)."""
-    if len(row_shape) == 3 and row_shape[2] in (1, 3, 4) and min(row_shape[:2]) > 4:
-        channels, height, width = row_shape
-        warnings.warn(
-            f"Rows of shape {row_shape} are read as images of {channels} channels and {height} x {width} pixels. "
-            "If the channels are last, pass X.transpose(0, 3, 1, 2), or X.permute(0, 3, 1, 2) of a tensor.",
-            WorstClassWarning,
-            stacklevel=2,
         )
 
 
