@@ -16,6 +16,7 @@ from worstclass.data.trees import is_archive
 from worstclass.exceptions import DataError, DatasetError, ParameterError, UnknownNameError, WorstClassError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -234,6 +235,26 @@ def id_columns(part: Part | None) -> list[str]:
     if part is None or len(part) < LEAST_IDS:
         return []
     return [name for name in columns if part.X[name].dtype.kind not in "fb" and part.X[name].is_unique]
+
+
+def refuse_other_targets(y: npt.NDArray[Any], target: str) -> None:
+    """Refuse a target that cannot hold classes to train on: measurements, or an id that differs in most rows.
+
+    Examples
+    --------
+    >>> refuse_other_targets(np.array(["a", "b"] * 20), "kind")
+    """
+    count = len(set(y.tolist()))
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        raise DatasetError(
+            f"the target {target!r} has numbers with fractions, {count:,} different ones. Classes are text or whole "
+            "numbers: name another column, or write a class for each range of numbers."
+        )
+    if len(y) >= LEAST_IDS and count > len(y) / 2:
+        raise DatasetError(
+            f"the target {target!r} has {count:,} different labels in {len(y):,} rows, too many for classes. "
+            "Name the column of the classes."
+        )
 
 
 def categories_for_text(table: pd.DataFrame, where: str) -> pd.DataFrame:
