@@ -348,6 +348,7 @@ def test_a_comparison_has_a_page(place, monkeypatch, capsys):
     assert "written: compared/report.html" in capsys.readouterr().out
     record = json.loads((place / "compared" / "comparison.json").read_text())
     cells = {row[0]: row for row in tables(page_of(place / "compared"))["Methods, best first"][1:]}
+    assert "whether the differences are more than chance was not tested" in plain(page_of(place / "compared"))
     for row in record["rows"]:
         assert cells[row["method"]][2].startswith(f"{row['worst']['mean']:.1%}")
         assert cells[row["method"]][5] == f"{row['plain']['mean']:.1%}"
