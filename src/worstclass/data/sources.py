@@ -300,7 +300,10 @@ def refuse_other_separators(path: Path, columns: Sequence[str]) -> None:
     if found:
         name = {";": "semicolons", "\t": "tabs"}[found]
         save = f"python -c \"import pandas; pandas.read_csv('OLD.csv', sep={found!r}).to_csv('NEW.csv', index=False)\""
-        raise DatasetError(f"{path} separates its columns by {name}. Save it with commas, for example with: {save}")
+        raise DatasetError(
+            f"{path} separates its columns by {name}. Save it with commas, and with decimal=',' after sep={found!r} if "
+            f"its numbers are written 1,5, for example with: {save}"
+        )
 
 
 def _read(path: Path, target: str) -> pd.DataFrame:
