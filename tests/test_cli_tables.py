@@ -66,6 +66,22 @@ def test_a_column_that_differs_in_every_row_is_told_once_in_one_line(command):
     assert "warning" not in shown
 
 
+@pytest.mark.parametrize("method", ["auto", "forest"])
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("patient", "error: the target 'patient' has 120 different labels in 120 rows, too many for classes."),
+        ("number", "error: the target 'number' has 120 different labels in 120 rows, too many for classes."),
+        ("size", "error: the target 'size' has numbers with fractions, 12"),
+    ],
+)
+def test_a_target_of_ids_or_measurements_is_refused_before_training(command, place, target, message, method):
+    code, shown = command(*DEFAULT, "--target", target, "--method", method)
+    assert code == 2
+    assert shown.startswith(message)
+    assert not (place / "model").exists()
+
+
 def test_what_cannot_be_ignored_is_told(command):
     code, shown = command(*FIT, "--ignore", "patiend")
     assert code == 2

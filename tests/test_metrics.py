@@ -227,6 +227,14 @@ def test_true_label_outside_labels_is_refused_and_named():
         class_counts(["cat", "owl"], ["cat", "cat"], labels=["cat", "dog"])
 
 
+@pytest.mark.parametrize(
+    "y_true", [["a", None, "b"], pd.Series(["a", np.nan, "b"]), ["a", pd.NA, "b"], [0.0, np.nan, 1.0]]
+)
+def test_rows_without_a_label_are_told(y_true):
+    with pytest.raises(DataError, match="y_true contains NaN or None: 1 row without a label"):
+        class_counts(y_true, ["a", "b", "b"] if y_true[0] == "a" else [0.0, 1.0, 1.0])
+
+
 def test_mixed_types_inside_one_array_are_refused():
     with pytest.raises(DataError, match="mix labels of different types"):
         class_counts(np.array(["a", 1], dtype=object), np.array([1, "a"], dtype=object))

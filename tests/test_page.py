@@ -285,6 +285,7 @@ def place(tmp_path_factory):
     rows = splits.train.X.assign(kind=splits.train.y)
     many = [rows.assign(plain=rows["plain"] + shift) for shift in (0, 0.01, 0.02)]
     pd.concat(many).to_csv(folder / "rows.csv", index=False)
+    rows.assign(plain=rows["plain"] + 0.5).to_csv(folder / "new.csv", index=False)
     return folder
 
 
@@ -317,6 +318,10 @@ def test_the_command_line_makes_pages_at_every_step(place, monkeypatch, capsys):
     assert page_of(place / "model") == first
     assert run(["report", "model", "rows.csv", "--target", "kind"]) == 0
     assert re.search(r"rows of rows\.csv \([\d,]+ of them seen before\)", page_of(place / "model"))
+    same_errors(page_of(place / "model"), ClassReport.from_dict(result.test), "test rows")  # seen rows tell little
+    assert run(["report", "model", "new.csv", "--target", "kind"]) == 0
+    asked = ClassReport.from_dict(json.loads((place / "model" / "results" / "details.json").read_text())["report"])
+    same_errors(page_of(place / "model"), asked, "rows of new.csv")
     offsets = ["offsets", "model", "rows.csv", "--target", "kind", "--val-share", "0.3", "--out", "tuned"]
     assert run([*offsets, "--allow-equal-rows"]) == 0
     page = page_of(place / "tuned")
@@ -343,6 +348,7 @@ def test_a_comparison_has_a_page(place, monkeypatch, capsys):
     assert "written: compared/report.html" in capsys.readouterr().out
     record = json.loads((place / "compared" / "comparison.json").read_text())
     cells = {row[0]: row for row in tables(page_of(place / "compared"))["Methods, best first"][1:]}
+    assert "whether the differences are more than chance was not tested" in plain(page_of(place / "compared"))
     for row in record["rows"]:
         assert cells[row["method"]][2].startswith(f"{row['worst']['mean']:.1%}")
         assert cells[row["method"]][5] == f"{row['plain']['mean']:.1%}"

@@ -297,6 +297,8 @@ def _counts_and_labels(
             f"y_true and y_pred must have the same length. Got {len(true)} and {len(pred)} rows; "
             "pass the predictions of exactly the rows that y_true labels."
         )
+    if missing := sum(map(_is_missing, true.tolist())):
+        raise DataError(f"y_true contains NaN or None: {n_of(missing, 'row')} without a label. Leave them out.")
     known = _fixed_labels(true, pred, labels)
     index = {label: k for k, label in enumerate(known.tolist())}
     unknown = sorted({str(label) for label in true.tolist() if label not in index})
@@ -326,6 +328,13 @@ def _as_labels(y: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     if array.ndim != 1:
         raise DataError(f"{name} must be one label per row, shape (n,). Got an array of shape {array.shape}.")
     return array
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas' NA has no truth value
+        return True
 
 
 def _worst_first(row: ClassRow) -> tuple[bool, float]:

@@ -18,7 +18,7 @@ from worstclass.data.chunks import columns_by_name
 from worstclass.data.facts import NamedDataset
 from worstclass.data.labels import known_labels
 from worstclass.data.registry import DATASETS, load_dataset
-from worstclass.data.sources import ARRAY_SUFFIX, TABLE_SUFFIXES, Source, id_columns, read_source
+from worstclass.data.sources import ARRAY_SUFFIX, TABLE_SUFFIXES, Source, id_columns, read_source, refuse_other_targets
 from worstclass.data.splits import ALL, Part, Splits, at_most
 from worstclass.exceptions import DatasetError, UnknownNameError
 
@@ -160,6 +160,8 @@ def _read_rows(options: DataOptions) -> Source:
             skip_corrupt=options.skip_corrupt,
         )
     if hasattr(options, "ignore"):  # the rows train
+        if is_table:
+            refuse_other_targets(source.parts[ALL].y, options.target)
         for name in id_columns(source.parts.get(ALL)):
             warn(f"column {name!r} differs in every row. If it only identifies rows, use --ignore {shlex.quote(name)}")
     return source

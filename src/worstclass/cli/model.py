@@ -175,14 +175,14 @@ def write_model(model: Any, folder: Path, results: Mapping[str, Any]) -> Path:
     return place
 
 
-def write_report(model: Any, folder: Path, rows: Part, name: str) -> Path:
-    """Write what the page shows of these rows, and the page; return its file."""
+def write_report(model: Any, folder: Path, rows: Part, name: str, *, fresh: bool = False) -> Path:
+    """Write what the page shows of these rows, and the page; return its file. The page begins with ``fresh`` rows."""
     from worstclass.cli.progress import busy
     from worstclass.experiments.details import DETAILS, Details
     from worstclass.report.page import write_page
 
     with busy("asking about rows for the report"):
-        details = Details.of(model, rows, name)
+        details = Details.of(model, rows, name).model_copy(update={"fresh": fresh})
     (results_folder(folder) / DETAILS).write_text(details.model_dump_json() + "\n", encoding="utf-8")
     return write_page(folder)
 

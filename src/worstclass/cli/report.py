@@ -35,7 +35,8 @@ def report(folder: Folder, rows: ShownRows) -> None:
     """Write the report page of a model, a comparison or a reproduction.
 
     One HTML file that opens offline. It is made of the results in the folder. With DATA, confusions, examples, columns
-    and regions are those of the test part of a data set, or of all rows of a file.
+    and regions are those of the test part of a data set, or of all rows of a file. Errors and verdict are, too, if the
+    model has seen none of these rows.
 
     Example: worstclass report model
     """
@@ -49,6 +50,6 @@ def report(folder: Folder, rows: ShownRows) -> None:
         model, part = open_with_rows(folder, rows, ("test", "all"))
         seen = row_overlap(part.X, getattr(model, "seen_rows_", None)).n_reused
         name = f"{rows_name(part, rows)} ({seen:,} of them seen before)" if seen else rows_name(part, rows)
-        page = write_report(model, folder, part, name)
+        page = write_report(model, folder, part, name, fresh=not seen)
     tell({"report": str(page)})
     say(f"report: {page}")

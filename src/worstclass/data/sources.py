@@ -16,6 +16,7 @@ from worstclass.data.trees import is_archive
 from worstclass.exceptions import DataError, DatasetError, ParameterError, UnknownNameError, WorstClassError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -236,6 +237,26 @@ def id_columns(part: Part | None) -> list[str]:
     return [name for name in columns if part.X[name].dtype.kind not in "fb" and part.X[name].is_unique]
 
 
+def refuse_other_targets(y: npt.NDArray[Any], target: str) -> None:
+    """Refuse a target that cannot hold classes to train on: measurements, or an id that differs in most rows.
+
+    Examples
+    --------
+    >>> refuse_other_targets(np.array(["a", "b"] * 20), "kind")
+    """
+    count = len(set(y.tolist()))
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        raise DatasetError(
+            f"the target {target!r} has numbers with fractions, {count:,} different ones. Classes are text or whole "
+            "numbers: name another column, or write a class for each range of numbers."
+        )
+    if len(y) >= LEAST_IDS and count > len(y) / 2:
+        raise DatasetError(
+            f"the target {target!r} has {count:,} different labels in {len(y):,} rows, too many for classes. "
+            "Name the column of the classes."
+        )
+
+
 def categories_for_text(table: pd.DataFrame, where: str) -> pd.DataFrame:
     """Return the table with columns that are not numbers as categories; refuse infinite numbers."""
     import pandas as pd
@@ -279,7 +300,10 @@ def refuse_other_separators(path: Path, columns: Sequence[str]) -> None:
     if found:
         name = {";": "semicolons", "\t": "tabs"}[found]
         save = f"python -c \"import pandas; pandas.read_csv('OLD.csv', sep={found!r}).to_csv('NEW.csv', index=False)\""
-        raise DatasetError(f"{path} separates its columns by {name}. Save it with commas, for example with: {save}")
+        raise DatasetError(
+            f"{path} separates its columns by {name}. Save it with commas, and with decimal=',' after sep={found!r} if "
+            f"its numbers are written 1,5, for example with: {save}"
+        )
 
 
 def _read(path: Path, target: str) -> pd.DataFrame:

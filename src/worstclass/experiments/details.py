@@ -120,6 +120,7 @@ class Details(pydantic.BaseModel, frozen=True):
     classes : the classes in order.
     confusion : true class, answer (the number of classes for no answer) and rows, where there are any.
     report : class report on these rows; None for a model that abstains.
+    fresh : whether these are rows that the user passed for the page, none of them seen by the model.
     """
 
     part: str
@@ -127,6 +128,7 @@ class Details(pydantic.BaseModel, frozen=True):
     classes: list[str]
     confusion: list[tuple[int, int, int]]
     report: Report | None = None
+    fresh: bool = False
     examples: list[Example] = []
     importance: Importance | None = None
     regions: AnswerRegions | None = None

@@ -29,11 +29,12 @@ def comparison_page(folder: Path) -> str:
         said = Conclusion("bad", "No result", "No method finished.", "", [])
     else:
         better = [test.b if test.a == best.method else test.a for test in found.against_best if test.significant]
-        sure = (
-            f"better than {n_of(len(better), 'other method')} beyond chance"
-            if better
-            else "no difference is beyond chance"
-        )
+        if better:
+            sure = f"better than {n_of(len(better), 'other method')} beyond chance"
+        elif any(test.p is not None for test in found.against_best):
+            sure = "no difference is beyond chance"
+        else:
+            sure = "whether the differences are more than chance was not tested"
         first = names_of([row.method for row in found.rows if row.rank == 1])
         headline = (
             f"The worst class fares best with {first}: {best.worst.mean:.1%} of it is wrong on average over {seeds}."

@@ -101,7 +101,7 @@ class Records:
 
     @functools.cached_property
     def reports(self) -> dict[str, ClassReport]:
-        """Class reports by which rows they are on, new rows first."""
+        """Class reports by which rows they are on, new rows first, and before all others those passed for the page."""
         found: dict[str, Any] = {}
         source = self.run or self.theta
         for part, title in PARTS.items():
@@ -110,8 +110,9 @@ class Records:
             found[HELD_OUT] = self.run.portfolio.held_out
         if self.offsets is not None:
             found[CHOSE_OFFSETS] = self.offsets["after"]
-        if self.details is not None and not any(found.values()):
-            found[self.details.part] = self.details.report
+        found = {title: report for title, report in found.items() if report is not None}
+        if self.details is not None and (self.details.fresh or not found):
+            found = {self.details.part: self.details.report} | found
         order = [title for title in found if title != PARTS["training"]] + [PARTS["training"]]
         return {title: ClassReport.from_dict(found[title]) for title in order if found.get(title) is not None}
 
