@@ -160,7 +160,7 @@ def _read_rows(options: DataOptions) -> Source:
             skip_corrupt=options.skip_corrupt,
         )
     if hasattr(options, "ignore"):  # the rows train
-        if is_table:
+        if options.target is not None:
             refuse_other_targets(source.parts[ALL].y, options.target)
         for name in id_columns(source.parts.get(ALL)):
             warn(f"column {name!r} differs in every row. If it only identifies rows, use --ignore {shlex.quote(name)}")
