@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import doctest
+import itertools
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from scipy import stats
 
 from worstclass.cli.app import run
 
@@ -129,7 +130,9 @@ def runs_in_seconds(line: str) -> bool:
     a test of their own."""
     command, *rest = line.split()[1:]
     is_list = (command, *rest) in {("methods",), ("datasets",), ("reproduce",)}
-    takes_table = any(word.endswith(".csv") for before, word in pairwise([command, *rest]) if before != "--out")
+    takes_table = any(
+        word.endswith(".csv") for before, word in itertools.pairwise([command, *rest]) if before != "--out"
+    )
     return is_list or "--scale smoke" in line or "own_method" in line or (command != "compare" and takes_table)
 
 
@@ -148,7 +151,7 @@ def test_documented_commands_run_as_written(line, tmp_path, monkeypatch, fitted_
         shutil.copytree(fitted_model, "model")
     code = run([command, *rest])
     assert code == 0, capsys.readouterr().err
-    for option, out in pairwise(rest):
+    for option, out in itertools.pairwise(rest):
         files = {"predict": Path(out), "compare": Path(out, "comparison.md")}
         written = files.get(command, Path(out, "model.json"))
         assert option != "--out" or written.is_file()
@@ -191,6 +194,16 @@ def test_broken_links_are_found(tmp_path):
     text += "[e](none.md) [f](other.md#none) [g](#none)\n```\n[h](in-a-block.md)\n```\n"
     (tmp_path / "page.md").write_text(text)
     assert broken_links(tmp_path / "page.md") == ["none.md", "other.md#none", "#none"]
+
+
+def test_the_rows_that_a_certificate_needs_are_those_of_the_table():
+    text = (ROOT / "docs" / "certify-in-ci.md").read_text()
+    lines = [line.replace(",", "").split("|")[1:-1] for line in text.splitlines() if line.startswith("| 0.")]
+    assert len(lines) == 5
+    for floor, *needed in lines:
+        for wrong, n_rows in zip((0, 1, 2, 5), map(int, needed), strict=True):
+            least = next(n for n in itertools.count(wrong) if stats.binom.cdf(wrong, n, 1 - float(floor)) <= 0.05)
+            assert n_rows == least
 
 
 def test_no_machine_path_is_named_anywhere():
