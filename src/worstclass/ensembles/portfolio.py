@@ -93,8 +93,7 @@ def _epochs(n_rows: int, batch_size: int, steps: int, least: int, most: int) -> 
 def give_epochs(portfolio: Portfolio, max_epochs: int | None, n_folds: int, *, images: bool) -> None:
     """Divide the epochs among all networks and folds; None leaves each the epochs that it has.
 
-    The learning rate of a network for images falls to 0 over its epochs, unless its learner has ``decay_epochs``, and
-    the epoch with the least training loss is kept: one of the last, where training errors would choose by chance. A
+    The learning rate of a network for images falls to 0 over its epochs, unless its learner has ``decay_epochs``. A
     network whose rate stays is kept after a sixteenth, an eighth, a quarter and half of its epochs, too, and held-out
     rows choose: a class of a few rows is soon overfitted.
     """
@@ -102,10 +101,8 @@ def give_epochs(portfolio: Portfolio, max_epochs: int | None, n_folds: int, *, i
     for network in networks:
         if max_epochs is not None:
             network.set_params(max_epochs=max(1, max_epochs // (n_folds * len(networks))))
-        known = network.get_params()
-        if images and known.get("learner__decay_epochs", 0) is None:
-            choice = {"select_on": "loss"} if "snapshots" in known else {}  # a booster chooses no epochs
-            network.set_params(learner__decay_epochs=network.max_epochs, **choice)
+        if images and network.get_params().get("learner__decay_epochs", 0) is None:
+            network.set_params(learner__decay_epochs=network.max_epochs)
         known = network.get_params()
         if known.get("learner__decay_epochs", 0) is None and not known.get("snapshots", True) and known["max_epochs"]:
             stages = {known["max_epochs"] // part for part in STAGES} - {0, known["max_epochs"]}
