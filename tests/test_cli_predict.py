@@ -322,7 +322,7 @@ def test_a_network_of_one_s_own_by_its_file(place, predict, tmp_path):
     assert "--network" in shown
     assert predict("plain.csv", *own, model="owned")[0] == 0
     for wrong, told in (
-        ("huge", "KeyError: 'huge'"),
+        ("huge", "net.py has no 'huge'"),
         ("number", "must be a function"),
     ):
         code, shown = predict("plain.csv", "--network", f"{tmp_path / 'net.py'}:{wrong}", model="owned")

@@ -120,7 +120,7 @@ def test_no_memory_in_a_round_keeps_the_rounds_before_it(tmp_path):
     booster.learner.set_params(module_options={{"hidden": (2048, 2048)}})
     try:
         booster.fit(X, y, checkpoint=FolderCheckpoint({str(tmp_path / "kept")!r}, always()))
-    except (MemoryError, RuntimeError) as error:
+    except BaseException as error:  # MemoryError, torch's RuntimeError, or the panic of safetensors, which is neither
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         print("failed", type(error).__name__, len(booster.estimators_))
     """

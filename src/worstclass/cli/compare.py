@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from worstclass._checks import is_installed
 from worstclass.cli import complete
 from worstclass.cli import options as opt
 from worstclass.cli.console import OptionError, note, option_of, say, tell
@@ -60,6 +59,7 @@ def compare(
 
     Example: worstclass compare train.csv --target diagnosis --theta 0.8 --methods ce,ours,forest
     """
+    from worstclass._checks import is_installed
     from worstclass.cli.data import VAL_SHARE, Data
     from worstclass.cli.model import network_options, own_methods
     from worstclass.cli.progress import training_lines
