@@ -297,7 +297,7 @@ def _counts_and_labels(
             f"y_true and y_pred must have the same length. Got {len(true)} and {len(pred)} rows; "
             "pass the predictions of exactly the rows that y_true labels."
         )
-    if missing := sum(map(_is_missing, true.tolist())):
+    if true.dtype.kind in "fO" and (missing := sum(map(_is_missing, true.tolist()))):  # others cannot be missing
         raise DataError(f"y_true contains NaN or None: {n_of(missing, 'row')} without a label. Leave them out.")
     known = _fixed_labels(true, pred, labels)
     index = {label: k for k, label in enumerate(known.tolist())}
