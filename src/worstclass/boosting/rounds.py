@@ -84,7 +84,13 @@ class Round:
         """Train the member on weighted rows until the round is content, or over."""
         run, number = self.run, self.run.next_round
         self._started, seed = time.perf_counter(), run.seeds.seed(1, number)
-        self.trained = run.training.train(row_weight, self, seed, run.checkpoint, f"round-{number:04d}")
+        repeats = run.training.repeats and self.mended_of is None and run.meter.max_epochs is None
+        same = run.rounds_by_weight.setdefault(row_weight.tobytes(), self) if repeats else self
+        if same is self:
+            self.trained = run.training.train(row_weight, self, seed, run.checkpoint, f"round-{number:04d}")
+        else:  # training would give the member of that round again, bit by bit
+            self.best, self.trained = same.best, same.trained
+            run.meter.credit(same.trained.epochs, 0.0)
         self.seconds += time.perf_counter() - self._started
 
     def state(self) -> dict[str, Any]:
@@ -163,6 +169,7 @@ class BoostingRun:
     checkpoint: Checkpoint = KEEPS_NOTHING
     members: list[Member] = field(default_factory=list, init=False)
     history: list[RoundRecord] = field(default_factory=list, init=False)
+    rounds_by_weight: dict[bytes, Round] = field(default_factory=dict, init=False)
     unmet: UnmetEdge | None = field(default=None, init=False)
     ended_by: Warning | None = field(default=None, init=False)
 

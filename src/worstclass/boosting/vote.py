@@ -7,6 +7,7 @@ renaming classes renames answers and nothing else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -87,6 +88,8 @@ class VoteTally:
 def early_vote(members: Sequence[Member], inputs: Inputs, n_classes: int) -> IntArray:
     """Vote with one member at a time, asking only about the rows that are still open.
 
+    A member that is in the list several times is asked once.
+
     Returns
     -------
     The winners: exactly those of the full vote, since a row leaves only when no answer still to come can
@@ -94,12 +97,19 @@ def early_vote(members: Sequence[Member], inputs: Inputs, n_classes: int) -> Int
     """
     tally = VoteTally(len(inputs), n_classes)
     rows, rest = np.arange(len(inputs)), inputs
+    times, known = Counter(map(id, members)), dict[int, IntArray]()
     for asked, member in enumerate(steps(members, len(members)), start=1):
-        tally.add(member.predict(rest), rows)
+        answers = known.get(id(member))
+        if answers is None:
+            answers = member.predict(rest)
+            if times[id(member)] > 1:
+                known[id(member)] = answers
+        tally.add(answers, rows)
         still_open = ~tally.decided(len(members) - asked, rows)
         if not still_open.any():
             break
         if still_open.mean() <= 0.9:  # gathering rows costs about as much as a tenth of asking about them
             rows = rows[still_open]
             rest = inputs.take(rows)
+            known = {key: answers[still_open] for key, answers in known.items()}
     return tally.winners

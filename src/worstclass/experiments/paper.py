@@ -165,7 +165,7 @@ def _artificial(name: str, title: str, data: str, theta: float, thetas: tuple[fl
         instance_gammas=(0.0995,),
         fold_epochs=750,
         changes={
-            "cpu": {"options": {**options, "n_test": 4_000}, "seeds": 15, "instance_epochs": 5_000, **shares},
+            "cpu": {"options": {**options, "n_test": 4_000}, "seeds": 15, "instance_epochs": 2_000, **shares},
             "smoke": {
                 "options": {**options, **small, "n_test": 30},
                 "seeds": 2,

@@ -128,6 +128,11 @@ class Training(ABC):
         """Steps of an optimizer in one epoch over the sample."""
         return 1
 
+    @property
+    def repeats(self) -> bool:
+        """Whether equal row weights give the same member, so that it need not be trained twice."""
+        return False
+
     @abstractmethod
     def epochs(self, sample_weight: FloatArray, seed: int, start: Any = None) -> Generator[Epoch, None, None]:
         """Train one member epoch by epoch, and yield what there is after each.

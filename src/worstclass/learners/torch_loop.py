@@ -145,6 +145,14 @@ class TorchTraining(Training):
         """Batches in one epoch."""
         return len(batch_sizes(len(self.inputs), self.learner.batch_size))
 
+    @property
+    def repeats(self) -> bool:
+        """Nothing is random: parts of ours, one start for all rounds, and all rows in one batch as they are."""
+        learner = self.learner
+        ours = all(isinstance(part, str) for part in (learner.module, learner.loss, learner.optimizer))
+        same = learner.start == "same" and learner.optimizer_state == "fresh" and learner.resolved_augmentation is None
+        return ours and same and self.steps_per_epoch == 1
+
     def member(self, state: State) -> TorchMember:
         """Return the member of some weights."""
         return TorchMember(self.runtime, state)
