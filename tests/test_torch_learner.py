@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import warnings
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.datasets import load_iris
 from torch import nn
 from torch.utils.data import Dataset, Subset, TensorDataset
 
-from worstclass import NetworkClassifier, TorchLearner, WorstClassBooster
+from worstclass import NetworkClassifier, TorchLearner, WorstClassBooster, load_dataset
 from worstclass.data.augmentation import Augmentation
 from worstclass.ensembles.portfolio import portfolio_for
 from worstclass.exceptions import (
@@ -28,6 +29,7 @@ from worstclass.exceptions import (
 from worstclass.learners import torch_inputs
 from worstclass.learners.base import Verdict
 from worstclass.learners.torch_inputs import TorchInputs, batch_sizes
+from worstclass.learners.torch_loop import TorchTraining
 
 
 def small(input_shape, n_classes):
@@ -285,6 +287,52 @@ class TestStarts:
             for a, b in zip(first.member.state.values(), second.member.state.values(), strict=True)
         )
         assert 0 < drift <= 0.05  # one step of Adam moves no weight by much more than the rate
+
+
+class TestRoundsThatRepeat:
+    """Where nothing is random, a round with the weights of an earlier one is not trained again."""
+
+    @staticmethod
+    def boosted(draw, **options):
+        base = {"module": "mlp", "module_options": {"hidden": (16,)}, "lr": 0.03, "start": "same"}
+        booster = WorstClassBooster(
+            TorchLearner(**{**base, **options}), 0.6, gamma=0.0995, n_rounds=20, extend=False, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WorstClassWarning)
+            return booster.fit(draw.train.X, draw.train.y)
+
+    @pytest.fixture
+    def draw(self):
+        return load_dataset("artificial-balanced", seed=0, n_train=60, n_test=200)
+
+    def test_the_vote_is_the_same_and_fewer_networks_are_trained(self, draw, monkeypatch):
+        quick = self.boosted(draw)
+        monkeypatch.setattr(TorchTraining, "repeats", False)
+        plain = self.boosted(draw)
+        assert len({id(member) for member in plain.estimators_}) == 20
+        assert 1 < len({id(member) for member in quick.estimators_}) < 20
+        assert quick.n_epochs_ == plain.n_epochs_
+        without_time = [[dataclasses.replace(r, seconds=0.0) for r in model.history_] for model in (quick, plain)]
+        assert without_time[0] == without_time[1]
+        for one, other in zip(quick.estimators_, plain.estimators_, strict=True):
+            torch.testing.assert_close(one.state, other.state, rtol=0, atol=0)
+        assert (quick.predict(draw.test.X) == plain.predict(draw.test.X)).all()
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"batch_size": 64},
+            {"start": "fresh"},
+            {"optimizer_state": "carry"},
+            {"module": small, "module_options": None},
+            {"loss": nn.CrossEntropyLoss(reduction="none")},
+        ],
+        ids=lambda options: next(iter(options)),
+    )
+    def test_every_round_is_trained_where_anything_may_be_random(self, draw, options):
+        members = self.boosted(draw, **options).estimators_
+        assert len({id(member) for member in members}) == len(members)
 
 
 def test_images_lie_with_channels_last_and_answers_do_not_change():

@@ -257,6 +257,20 @@ def test_early_vote_is_right_where_hardly_any_row_is_decided_yet():
     assert ask_early(answers, 2)[0].tolist() == naive_winners(answers) == [1] * 40
 
 
+@relaxed
+@given(answers_and_classes(max_members=3, max_rows=25), st.data())
+def test_a_member_that_votes_several_times_is_asked_once(case, data):
+    distinct, n_classes = case
+    order = data.draw(st.lists(st.integers(0, len(distinct) - 1), min_size=1, max_size=12))
+    asked = []
+    members = [CountingMember(answer) for answer in distinct]
+    for member in members:
+        member.asked = asked
+    winners = early_vote([members[i] for i in order], ArrayInputs(numbered_rows(distinct.shape[1])), n_classes)
+    assert winners.tolist() == naive_winners(distinct[order])
+    assert len(asked) <= len(set(order))
+
+
 # --- what a vote can and cannot promise
 
 
