@@ -194,17 +194,18 @@ def _images(name: str, title: str, data: str | None = None, **more: Any) -> Prob
     augment = {key: value for key, value in learner.items() if key == "augment"}
     cpu = {
         "seeds": 3,
-        "train_rows": 10_000,
-        "val_rows": 4_000,
+        "train_rows": 4_000,
+        "val_rows": 2_000,
         "network": "cnn-small",
         "learner": {"batch_size": 128, **augment},
-        "epochs": 30,
-        "warm_up": 8,
+        "epochs": 20,
+        "warm_up": 5,
         "thetas": (0.3, 0.5, 0.7, 0.9),
+        "round_epochs": 60,
         "round_patience": 10,
-        "boosting_epochs": 120,
-        "instance_epochs": 120,
-        "fold_epochs": 30,
+        "boosting_epochs": 60,
+        "instance_epochs": 60,
+        "fold_epochs": 20,
         **more.pop("cpu", {}),
     }
     smoke = {
