@@ -24,17 +24,8 @@ from worstclass.data.registry import named_dataset
 from worstclass.exceptions import UnknownNameError
 from worstclass.experiments.cells import Cell, CellResult
 from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, least_worst_error
-from worstclass.experiments.paper import (
-    PROBLEMS,
-    SCALES,
-    TARGETS,
-    Row,
-    boosting,
-    candidates,
-    find_target,
-    ours,
-    single,
-)
+from worstclass.experiments.paper import TARGETS, Row, boosting, candidates, find_target, ours, single
+from worstclass.experiments.paper_problems import PROBLEMS, SCALES
 from worstclass.experiments.printed import PRINTED
 from worstclass.experiments.reproduction import (
     Reproduction,
@@ -89,13 +80,13 @@ def test_a_smaller_scale_says_all_that_it_changes():
     assert problem.reductions(problem.at("cpu")) == [
         "data: n_test 4000 instead of n_test 100000",
         "seeds: 15 instead of 5",
-        "epochs of Boosting: 5,000 instead of no limit",
+        "epochs of Boosting: 2,000 instead of no limit",
     ]
     told = " ".join(PROBLEMS["cifar10"].reductions(PROBLEMS["cifar10"].at("cpu")))
     for words in (
         "network: cnn-small instead of resnet32",
-        "training rows: 10,000",
-        "epochs of ours: 120 instead of no limit",
+        "training rows: 4,000",
+        "epochs of ours: 60 instead of no limit",
     ):
         assert words in told
 

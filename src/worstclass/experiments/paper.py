@@ -1,269 +1,20 @@
-"""The paper's experiments as declarations: data, methods, settings, scales, and the figures that the paper prints.
+"""The paper's tables and figures as declarations: which methods are trained on which problems, with which settings.
 
-A ``Problem`` is a data set with the paper's settings and what each smaller scale changes in them. A ``Row`` is a line
-of a table: one entry of a grid, or several of which the validation rows choose one (theta and gamma candidates). A
-``Target`` is a table or figure: its problems and rows. To add a problem, a row or a target, declare it here.
+A ``Row`` is a line of a table: one entry of a grid, or several of which the validation rows choose one (theta and
+gamma candidates). A ``Target`` is a table or figure: the names of its problems, and its rows. To add a row or a target,
+declare it here. Problems are declared in ``paper_problems``, and the numbers that the paper prints are in ``printed``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
-from worstclass._checks import check_choice
-from worstclass.data.registry import load_dataset, named_dataset
-from worstclass.data.splits import Splits, at_most
 from worstclass.exceptions import UnknownNameError
 from worstclass.experiments.grid import Entry
+from worstclass.experiments.paper_problems import Problem
 from worstclass.methods import build_method, find_method
-
-SCALES = ("paper", "cpu", "smoke")
-#: settings of a problem in words, where their names do not say enough
-WORDS = {
-    "options": "data",
-    "train_rows": "training rows",
-    "val_rows": "validation rows",
-    "instance_gammas": "gamma of Boosting",
-    "instance_epochs": "epochs of Boosting",
-    "boosting_epochs": "epochs of ours",
-    "round_epochs": "epochs of a round",
-    "round_patience": "patience of a round",
-    "fold_epochs": "epochs of auto-networks",
-    "warm_up": "epochs before IB begins",
-    "thetas": "theta tried",
-}
-#: candidates of theta for real data
-THETAS = tuple(n / 10 for n in range(1, 10))
-
-
-# problems
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A data set with the settings of the paper, or of a smaller scale.
-
-    Attributes
-    ----------
-    name, title : in files and commands, and in tables.
-    data, options : name of the data set, and further options of ``load_dataset``.
-    seeds : number of draws or splits.
-    train_rows, val_rows : rows that are drawn from the training and validation part; None takes all.
-    network, learner : the network and the options of ``TorchLearner``.
-    epochs : epochs of a single network at most.
-    patience : epochs without a lower training loss that end the training of a single network; None trains to the end.
-    select_on : what chooses the epoch of a single network: the training ``"loss"`` where there are no validation rows,
-        or a validation error.
-    theta, thetas : the paper's floor, and the candidates of which validation rows choose one.
-    gamma, gammas : the paper's gamma, and the candidates of the sensitivity table.
-    instance_gammas : candidates of gamma of Boosting, which weighs rows.
-    instance_epochs : epochs of all rounds of Boosting together at most; None is no limit. The authors stopped it after
-        a week.
-    round_epochs, round_patience : epochs of a round of boosting at most, and without progress of the edge; also those
-        of the single round of 0.5-DNN.
-    boosting_epochs : epochs of all rounds together at most; None is no limit.
-    warm_up : epochs of cross-entropy before the influence-balanced loss.
-    fold_epochs : epochs of ``auto-networks``, which divides them among the folds.
-    loss_options : options of the losses that the authors set, by method.
-    shares : of the classes in the population, where the test part has as many rows of each; None where the test part
-        has the shares of the population.
-    changes : by scale, what replaces the paper's settings.
-    """
-
-    name: str
-    title: str
-    data: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    seeds: int = 1
-    train_rows: int | None = None
-    val_rows: int | None = None
-    network: str = "mlp"
-    learner: Mapping[str, Any] = field(default_factory=dict)
-    epochs: int = 200
-    patience: int | None = None
-    select_on: str = "average"
-    theta: float = 0.9
-    thetas: tuple[float, ...] = THETAS
-    gamma: float = 0.2995
-    gammas: tuple[float, ...] = ()
-    instance_gammas: tuple[float, ...] = (0.1995, 0.2995)
-    instance_epochs: int | None = None
-    round_epochs: int = 10_000
-    round_patience: int = 1_000
-    boosting_epochs: int | None = None
-    warm_up: int = 50
-    fold_epochs: int = 200
-    loss_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    shares: tuple[float, ...] | None = None
-    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @property
-    def validates(self) -> bool:
-        """Whether there are validation rows, which choose epochs and candidates."""
-        return self.select_on != "loss"
-
-    def at(self, scale: str) -> Problem:
-        """Return the problem at a scale."""
-        check_choice(scale, "scale", "reproduce", SCALES)
-        return replace(self, **self.changes.get(scale, {}))
-
-    def reductions(self, other: Problem) -> list[str]:
-        """Say what another form of the same problem changes, setting by setting."""
-        pairs = [(one.name, getattr(self, one.name), getattr(other, one.name)) for one in fields(self)]
-        changed = [(name, old, new) for name, old, new in pairs if old != new and name not in ("changes", "shares")]
-        return [
-            f"{WORDS.get(name, name)}: {_told(new, old)} instead of {_told(old, new)}" for name, old, new in changed
-        ]
-
-    def load(self, root: Path | None, seed: int) -> Splits:
-        """Load the splits of a seed."""
-        splits = load_dataset(self.data, root, seed, **self.options)
-        if self.train_rows is None and self.val_rows is None:
-            return splits
-        val = None if splits.val is None else at_most(splits.val, self.val_rows, seed)
-        return replace(splits, train=at_most(splits.train, self.train_rows, seed), val=val)
-
-    @property
-    def data_settings(self) -> dict[str, Any]:
-        """What fixes the rows besides the seed."""
-        return {"data_options": dict(self.options), "train_rows": self.train_rows, "val_rows": self.val_rows}
-
-
-def _told(value: Any, other: Any) -> str:
-    """Write a setting; of a mapping, only what the other has not."""
-    if isinstance(value, Mapping):
-        parts = [f"{key} {item}" for key, item in value.items() if key not in other or other[key] != item]
-        return ", ".join(parts) or "the default"
-    if isinstance(value, tuple):
-        return ", ".join(f"{item:g}" for item in value)
-    return "no limit" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _artificial(name: str, title: str, data: str, theta: float, thetas: tuple[float, ...], **more: Any) -> Problem:
-    """Declare a problem of the artificial data; on a CPU it has other draws and test rows, and a limit for Boosting."""
-    options, imbalanced = more.pop("options", {}), data == "artificial-imbalanced"
-    full = {"n_test_min": 10_000} if imbalanced else {"n_test": 100_000}
-    shares = {"shares": (10 / 31, 10 / 31, 10 / 31, 1 / 31)} if imbalanced else {}
-    small = {"n_min": 4 + options["n_min"] // 20} if imbalanced else {"n_train": 20}
-    learner = {"lr": 0.01, "batch_size": 512}
-    return Problem(
-        name,
-        title,
-        data,
-        {**options, **full},
-        seeds=5,
-        learner=learner,
-        epochs=10_000,
-        patience=100,
-        select_on="loss",
-        theta=theta,
-        thetas=thetas,
-        gamma=0.0995,
-        gammas=(0.0995, 0.2495, 0.4995) if imbalanced else (0.0995, 0.2995, 0.4995),
-        instance_gammas=(0.0995,),
-        fold_epochs=750,
-        changes={
-            "cpu": {"options": {**options, "n_test": 4_000}, "seeds": 15, "instance_epochs": 2_000, **shares},
-            "smoke": {
-                "options": {**options, **small, "n_test": 30},
-                "seeds": 2,
-                **shares,
-                "learner": {"lr": 0.03, "batch_size": 512, "module_options": {"hidden": [16]}},
-                "epochs": 20,
-                "theta": 0.1,
-                "thetas": (0.1, 0.2),
-                "gamma": 0.0995,
-                "round_epochs": 20,
-                "boosting_epochs": 60,
-                "instance_epochs": 60,
-                "warm_up": 2,
-                "fold_epochs": 20,
-            },
-        },
-        **more,
-    )
-
-
-def _images(name: str, title: str, data: str | None = None, **more: Any) -> Problem:
-    """Declare a problem of image data with the paper's network; the smaller scales have a small one and fewer rows."""
-    facts = named_dataset(data or name)
-    learner = dict(facts.settings["learner"])
-    network, paper = learner.pop("module"), facts.settings.get("booster", {})
-    augment = {key: value for key, value in learner.items() if key == "augment"}
-    cpu = {
-        "seeds": 3,
-        "train_rows": 4_000,
-        "val_rows": 2_000,
-        "network": "cnn-small",
-        "learner": {"batch_size": 128, **augment},
-        "epochs": 20,
-        "warm_up": 5,
-        "thetas": (0.3, 0.5, 0.7, 0.9),
-        "round_epochs": 60,
-        "round_patience": 10,
-        "boosting_epochs": 60,
-        "instance_epochs": 60,
-        "fold_epochs": 20,
-        **more.pop("cpu", {}),
-    }
-    smoke = {
-        **cpu,
-        "seeds": 1,
-        "train_rows": 500,
-        "val_rows": 100,
-        "learner": {"batch_size": 64, "module_options": {"width": 2}},
-        "epochs": 2,
-        "warm_up": 1,
-        "thetas": (0.1, 0.2),
-        "round_epochs": 2,
-        "boosting_epochs": 4,
-        "instance_epochs": 4,
-        "fold_epochs": 2,
-    }
-    return Problem(
-        name,
-        title,
-        data or name,
-        network=network,
-        learner=learner,
-        gammas=(0.0995, 0.1995, 0.2995, 0.3995),
-        loss_options={"la": {"tau": 2.25}},
-        **{"gamma": paper.get("gamma", 0.2995), "theta": paper.get("theta", 0.9), **more},
-        changes={"cpu": cpu, "smoke": smoke},
-    )
-
-
-_SQUARE_THETAS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
-_DISC_THETAS = (0.3, 0.4, 0.5, 0.6, 0.7)
-
-PROBLEMS = {
-    problem.name: problem
-    for problem in (
-        _artificial("squares", "Squares", "artificial-balanced", 0.75, _SQUARE_THETAS),
-        *(
-            _artificial(
-                f"discs-{n_min}",
-                f"n_min = {n_min}",
-                "artificial-imbalanced",
-                0.5,
-                _DISC_THETAS,
-                options={"n_min": n_min},
-            )
-            for n_min in (10, 50, 100)
-        ),
-        _images("cifar10", "CIFAR-10"),
-        _images("cifar100", "CIFAR-100"),
-        _images("tiny-imagenet", "Tiny ImageNet"),
-        _images("fashion-mnist", "Fashion-MNIST (added)"),
-        _images("imbalanced-cifar10", "Imb. CIFAR-10"),
-        _images("emnist", "EMNIST"),
-        _images("tissuemnist", "TissueMNIST", epochs=100),
-        _images("retinamnist", "RetinaMNIST (added)", gamma=0.0995, epochs=100, cpu={"epochs": 60, "fold_epochs": 60}),
-    )
-}
-
 
 # entries and rows
 
@@ -333,27 +84,24 @@ def boosting(problem: Problem) -> list[Entry]:
 
 def half_dnn(problem: Problem) -> list[Entry]:
     """One network until every class meets theta, for each candidate of theta."""
-    patience = {"patience": problem.round_patience}
-    common: dict[str, Any] = {"options": patience, "max_epochs": problem.round_epochs, "select_on": "worst"}
-    return [
-        method_entry(problem, f"0.5-dnn-theta{theta:g}", "0.5-dnn", theta=theta, **common)
-        for theta in candidates(problem)
-    ]
+    return [_one_round(problem, f"0.5-dnn-theta{theta:g}", theta) for theta in candidates(problem)]
 
 
 def zero_training_error(problem: Problem) -> list[Entry]:
     """One network until it has every training row right: no floor can be higher."""
-    return [
-        method_entry(
-            problem,
-            "zero-training-error",
-            "0.5-dnn",
-            theta=0.9999,
-            options={"patience": problem.round_patience},
-            max_epochs=problem.round_epochs,
-            select_on="worst",
-        )
-    ]
+    return [_one_round(problem, "zero-training-error", theta=0.9999)]
+
+
+def _one_round(problem: Problem, name: str, theta: float) -> Entry:
+    return method_entry(
+        problem,
+        name,
+        "0.5-dnn",
+        theta=theta,
+        options={"patience": problem.round_patience},
+        max_epochs=problem.round_epochs,
+        select_on="worst",
+    )
 
 
 def candidates(problem: Problem) -> tuple[float, ...]:
@@ -389,8 +137,7 @@ def ours(kind: str = "ours") -> Callable[[Problem], list[Entry]]:
 def ours_with_offsets(problem: Problem) -> list[Entry]:
     """Ours with decision offsets, at the middle one of the candidates."""
     theta = problem.thetas[len(problem.thetas) // 2]
-    made = KINDS["ours"]
-    return [_boosted(problem, f"ours+offsets-theta{theta:g}", "ours+offsets", **made, theta=theta)]
+    return [_boosted(problem, f"ours+offsets-theta{theta:g}", "ours+offsets", **KINDS["ours"], theta=theta)]
 
 
 def auto_networks(problem: Problem) -> list[Entry]:

@@ -22,7 +22,8 @@ from worstclass.data.splits import Splits
 from worstclass.exceptions import DatasetError, ParameterError
 from worstclass.experiments.cells import Cell, CellResult, cell_file, differing_settings
 from worstclass.experiments.grid import Entry, Grid, cells_of, run_grids
-from worstclass.experiments.paper import PROBLEMS, Problem, Row, Target, ours_at
+from worstclass.experiments.paper import Row, Target, ours_at
+from worstclass.experiments.paper_problems import PROBLEMS, Problem
 from worstclass.experiments.printed import PRINTED
 from worstclass.experiments.run import PARTS
 from worstclass.methods import find_method

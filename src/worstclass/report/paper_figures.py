@@ -15,7 +15,7 @@ from worstclass._typing import IntArray
 from worstclass.data.registry import load_dataset, named_dataset
 from worstclass.experiments.cells import CellResult
 from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, least_worst_error
-from worstclass.experiments.paper import Problem
+from worstclass.experiments.paper_problems import Problem
 from worstclass.experiments.reproduction import (
     SIDE,
     Reproduction,
