@@ -650,24 +650,26 @@ def test_an_unknown_optimizer_state_is_refused():
 
 
 class TestDecay:
-    def test_the_learning_rate_falls_along_half_a_cosine_and_stays_at_zero(self):
-        learner = TorchLearner("mlp", lr=0.5, decay_epochs=2)
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            # factors (1 + cos(pi t / 4)) / 2 for t = 0, 1, 2, 3, then 0
+            ({"decay_epochs": 2}, [1, 0.853553, 0.5, 0.146447, 0, 0]),
+            ({}, [1, 1, 1, 1, 1, 1]),
+            ({"warmup_epochs": 2}, [0.25, 0.5, 0.75, 1, 1, 1]),
+            # up over two steps, then (1 + cos(pi t / 2)) / 2 for t = 0, 1, then 0
+            ({"decay_epochs": 2, "warmup_epochs": 1}, [0.5, 1, 1, 0.5, 0, 0]),
+            ({"decay_epochs": 1, "warmup_epochs": 2}, [0.25, 0.5, 0.75, 1, 1, 0]),
+        ],
+    )
+    def test_the_learning_rate_rises_stays_or_falls_along_half_a_cosine(self, options, expected):
         optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
-        schedule, rates = learner.new_schedule(optimizer, steps_per_epoch=2), []
+        schedule, rates = TorchLearner("mlp", lr=0.5, **options).new_schedule(optimizer, steps_per_epoch=2), []
         for _ in range(6):
             rates.append(optimizer.param_groups[0]["lr"])
             optimizer.step()
             schedule.step()
-        # factors (1 + cos(pi t / 4)) / 2 for t = 0, 1, 2, 3, then 0
-        assert rates == pytest.approx([0.5, 0.5 * 0.853553, 0.25, 0.5 * 0.146447, 0, 0], abs=1e-6)
-
-    def test_none_keeps_it(self):
-        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
-        schedule = TorchLearner("mlp").new_schedule(optimizer, steps_per_epoch=2)
-        for _ in range(5):
-            optimizer.step()
-            schedule.step()
-        assert optimizer.param_groups[0]["lr"] == 0.5
+        assert rates == pytest.approx([0.5 * share for share in expected], abs=1e-6)
 
     def test_epochs_beyond_the_last_change_nothing(self):
         X, y = load_iris(return_X_y=True)
@@ -682,6 +684,12 @@ class TestDecay:
         X, y = load_iris(return_X_y=True)
         with pytest.raises(ParameterError, match="decay_epochs"):
             TorchLearner("mlp", decay_epochs=bad).bind(X, y, 3, 0)
+
+    @pytest.mark.parametrize("bad", [-1, 1.5, None])
+    def test_bad_warm_up(self, bad):
+        X, y = load_iris(return_X_y=True)
+        with pytest.raises(ParameterError, match="warmup_epochs"):
+            TorchLearner("mlp", warmup_epochs=bad).bind(X, y, 3, 0)
 
 
 def test_images_with_channels_last_are_a_warning():

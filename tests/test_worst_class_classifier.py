@@ -214,16 +214,23 @@ class TestRows:
         portfolio, _ = portfolio_for("auto", np.zeros((400, 3)), np.full(n_classes, 10))
         assert portfolio["boosted-trees"][-1].max_iter == n_iterations
 
-    def test_the_learning_rate_of_a_network_falls_for_images_unless_its_learner_says_otherwise(self):
+    def test_the_learning_rate_of_a_network_rises_and_falls_for_images_unless_its_learner_says_otherwise(self):
         own, plain = TorchLearner("cnn-small", decay_epochs=7), TorchLearner("mlp")
         network = NetworkClassifier(plain, max_epochs=30)
         found = []
         for images, max_epochs in ((True, None), (True, 24), (False, 24)):
             portfolio, _ = portfolio_for([plain, own, network], np.zeros((40, 3)), np.array([20, 20]))
             give_epochs(portfolio, max_epochs, 2, images=images)
-            found.append([model.learner.decay_epochs for model in portfolio.values()])
-        assert found == [[150, 7, 30], [4, 7, 4], [None, 7, None]]
+            learners = [model.learner for model in portfolio.values()]
+            found.append([(learner.warmup_epochs, learner.decay_epochs) for learner in learners])
+        assert found == [[(30, 150), (0, 7), (6, 30)], [(0, 4), (0, 7), (0, 4)], [(0, None), (0, 7), (0, None)]]
         assert (plain.decay_epochs, network.learner.decay_epochs) == (None, None)
+
+    @pytest.mark.parametrize(("n_rows", "augment"), [(500, "crop"), (9_600, "crop"), (9_700, "none")])
+    def test_images_that_a_network_sees_often_are_shifted(self, n_rows, augment):
+        images = np.broadcast_to(np.float32(0), (n_rows, 1, 16, 16))
+        portfolio, _ = portfolio_for("auto", images, np.array([n_rows // 2, n_rows // 2]))
+        assert portfolio["network"].learner.augment == augment
 
     def test_lists(self):
         X, y = load_iris(return_X_y=True)

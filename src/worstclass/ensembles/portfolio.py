@@ -39,6 +39,10 @@ BINS = 63
 NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 3_000, 10, 150
 #: the same for the network of the portfolio for images
 IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS = 1_500, 6, 40
+#: epochs from which on images are shifted at random, so that the network cannot learn them by heart
+MANY_EPOCHS = 20
+#: the learning rate of a network for images rises over its epochs divided by this
+WARM_UP = 5
 #: a network is kept after its epochs divided by these, too
 STAGES = (16, 8, 4, 2)
 #: classifiers by name, not fitted
@@ -93,16 +97,17 @@ def _epochs(n_rows: int, batch_size: int, steps: int, least: int, most: int) -> 
 def give_epochs(portfolio: Portfolio, max_epochs: int | None, n_folds: int, *, images: bool) -> None:
     """Divide the epochs among all networks and folds; None leaves each the epochs that it has.
 
-    The learning rate of a network for images falls to 0 over its epochs, unless its learner has ``decay_epochs``. A
-    network whose rate stays is kept after a sixteenth, an eighth, a quarter and half of its epochs, too, and held-out
-    rows choose: a class of a few rows is soon overfitted.
+    The learning rate of a network for images rises over a fifth of its epochs and then falls to 0, unless its learner
+    has ``decay_epochs``. A network whose rate stays is kept after a sixteenth, an eighth, a quarter and half of its
+    epochs, too, and held-out rows choose: a class of a few rows is soon overfitted.
     """
     networks = [classifier for classifier in portfolio.values() if "max_epochs" in classifier.get_params()]
     for network in networks:
         if max_epochs is not None:
             network.set_params(max_epochs=max(1, max_epochs // (n_folds * len(networks))))
         if images and network.get_params().get("learner__decay_epochs", 0) is None:
-            network.set_params(learner__decay_epochs=network.max_epochs)
+            epochs = network.max_epochs
+            network.set_params(learner__decay_epochs=epochs, learner__warmup_epochs=epochs // WARM_UP)
         known = network.get_params()
         if known.get("learner__decay_epochs", 0) is None and not known.get("snapshots", True) and known["max_epochs"]:
             stages = {known["max_epochs"] // part for part in STAGES} - {0, known["max_epochs"]}
@@ -140,6 +145,8 @@ def _for_images(X: Any, n_rows: int) -> tuple[Portfolio, list[str]]:
 
     learner = TorchLearner("cnn-medium", optimizer="adamw", lr=0.005, batch_size=128)
     epochs = _epochs(n_rows, learner.batch_size, IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS)
+    if epochs >= MANY_EPOCHS:
+        learner.set_params(augment="crop")
     found["network"] = NetworkClassifier(learner, max_epochs=epochs)
     return found, []
 

@@ -62,8 +62,9 @@ class TorchLearner(WeakLearner):
     head : the last layer. ``"as-built"``: the network's own; ``"cosine"``: replaced by one whose logits are cosines,
         which the ``"ldam"`` loss is meant for.
     lr : learning rate.
-    decay_epochs : epochs of a round over which the learning rate falls to 0, along half a cosine. None keeps it
+    decay_epochs : epochs of a round after which the learning rate is 0; it falls along half a cosine. None keeps it
         constant, which suits rounds whose length is not known.
+    warmup_epochs : first epochs of a round, over which the learning rate rises from 0 to ``lr``.
     batch_size : rows of a training batch.
     start : weights at the start of a round. ``"fresh"``: new random ones; ``"same"``: one common random state, as
         in the paper; ``"warm"``: those at the end of the round before.
@@ -98,6 +99,7 @@ class TorchLearner(WeakLearner):
         head: str = "as-built",
         lr: float = 0.001,
         decay_epochs: int | None = None,
+        warmup_epochs: int = 0,
         batch_size: int = 512,
         start: str = "fresh",
         optimizer_state: str = "fresh",
@@ -114,6 +116,7 @@ class TorchLearner(WeakLearner):
         self.head = head
         self.lr = lr
         self.decay_epochs = decay_epochs
+        self.warmup_epochs = warmup_epochs
         self.batch_size = batch_size
         self.start = start
         self.optimizer_state = optimizer_state
@@ -162,8 +165,15 @@ class TorchLearner(WeakLearner):
 
     def new_schedule(self, optimizer: torch.optim.Optimizer, steps_per_epoch: int) -> LambdaLR:
         """Return what sets the learning rate after each step."""
-        n_steps = (self.decay_epochs or 0) * steps_per_epoch
-        share = lambda step: 1.0 if n_steps == 0 else (1 + math.cos(math.pi * min(step / n_steps, 1))) / 2  # noqa: E731
+        rising, end = self.warmup_epochs * steps_per_epoch, (self.decay_epochs or 0) * steps_per_epoch
+
+        def share(step: int) -> float:
+            if step < rising:
+                return (step + 1) / rising
+            if end == 0:
+                return 1.0
+            return (1 + math.cos(math.pi * min((step - rising) / max(end - rising, 1), 1))) / 2
+
         return LambdaLR(optimizer, share)
 
     @property
@@ -227,6 +237,7 @@ class TorchLearner(WeakLearner):
         check_choice(self.head, "head", "TorchLearner", HEADS)
         check_positive(self.lr, "lr", "TorchLearner")
         check_count(self.decay_epochs, "decay_epochs", "TorchLearner", words=(None,))
+        check_count(self.warmup_epochs, "warmup_epochs", "TorchLearner", least=0)
         check_count(self.batch_size, "batch_size", "TorchLearner")
         check_count(self.eval_batch_size, "eval_batch_size", "TorchLearner", words=(None,))
         if isinstance(self.optimizer, torch.optim.Optimizer):
