@@ -139,11 +139,13 @@ def _artificial(
     data: str,
     options: Mapping[str, Mapping[str, int]],
     shares: tuple[float, ...] | None = None,
+    batch_size: int = 512,
     **more: Any,
 ) -> Problem:
     """Declare a problem of the artificial data, with its options by scale.
 
-    The smaller scales have as many test rows of each class, so they need the ``shares`` of imbalanced classes.
+    The smaller scales have as many test rows of each class, so they need the ``shares`` of imbalanced classes. The paper
+    names no batch size for these data; a batch has room for all rows, so that an epoch is one step.
     """
     return Problem(
         name,
@@ -151,7 +153,7 @@ def _artificial(
         data,
         options["paper"],
         seeds=5,
-        learner={"lr": 0.01, "batch_size": 512},
+        learner={"lr": 0.01, "batch_size": batch_size},
         epochs=10_000,
         patience=100,
         select_on="loss",
@@ -191,6 +193,7 @@ def _discs(n_min: int) -> Problem:
             "smoke": {"n_min": 4 + n_min // 20, "n_test": 30},
         },
         shares=(10 / 31, 10 / 31, 10 / 31, 1 / 31),
+        batch_size=max(512, 31 * n_min),
         theta=0.5,
         thetas=(0.3, 0.4, 0.5, 0.6, 0.7),
         gammas=(0.0995, 0.2495, 0.4995),
