@@ -80,7 +80,7 @@ def test_a_smaller_scale_says_all_that_it_changes():
     assert problem.reductions(problem.at("cpu")) == [
         "data: n_test 4000 instead of n_test 100000",
         "seeds: 15 instead of 5",
-        "epochs of Boosting: 2,000 instead of no limit",
+        "epochs of Boosting: 5,000 instead of no limit",
     ]
     told = " ".join(PROBLEMS["cifar10"].reductions(PROBLEMS["cifar10"].at("cpu")))
     for words in (

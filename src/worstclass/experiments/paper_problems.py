@@ -161,7 +161,7 @@ def _artificial(
         instance_gammas=(0.0995,),
         fold_epochs=750,
         changes={
-            "cpu": {"options": options["cpu"], "shares": shares, "seeds": 15, "instance_epochs": 2_000},
+            "cpu": {"options": options["cpu"], "shares": shares, "seeds": 15, "instance_epochs": 5_000},
             "smoke": {
                 "options": options["smoke"],
                 "shares": shares,
