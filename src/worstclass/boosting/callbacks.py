@@ -96,7 +96,7 @@ class Callback:
         """Before the first round."""
 
     def on_epoch_end(self, booster: WorstClassBooster, info: EpochInfo) -> None:
-        """After every epoch of a booster's learner."""
+        """After every epoch of a booster's learner; a round that takes the member of an equal one trains none."""
 
     def on_round_end(self, booster: WorstClassBooster, record: RoundRecord) -> None:
         """After a round has been finished and its member has joined the vote."""

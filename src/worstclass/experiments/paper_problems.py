@@ -261,7 +261,7 @@ PROBLEMS = {
             "artificial-balanced",
             {"paper": {"n_test": 100_000}, "cpu": {"n_test": 4_000}, "smoke": {"n_train": 20, "n_test": 30}},
             theta=0.75,
-            thetas=(0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9),
+            thetas=(0.55, 0.6, 0.65, 0.7, 0.75, 0.8),
             gammas=(0.0995, 0.2995, 0.4995),
         ),
         *(_discs(n_min) for n_min in (10, 50, 100)),
