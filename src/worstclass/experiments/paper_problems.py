@@ -144,8 +144,8 @@ def _artificial(
 ) -> Problem:
     """Declare a problem of the artificial data, with its options by scale.
 
-    The smaller scales have as many test rows of each class, so they need the ``shares`` of imbalanced classes. The paper
-    names no batch size for these data; a batch has room for all rows, so that an epoch is one step.
+    The smaller scales have as many test rows of each class, so they need the ``shares`` of imbalanced classes. The
+    paper names no batch size for these data; a batch has room for all rows, so that an epoch is one step.
     """
     return Problem(
         name,
