@@ -84,24 +84,18 @@ def boosting(problem: Problem) -> list[Entry]:
 
 def half_dnn(problem: Problem) -> list[Entry]:
     """One network until every class meets theta, for each candidate of theta."""
-    return [_one_round(problem, f"0.5-dnn-theta{theta:g}", theta) for theta in candidates(problem)]
+    patience = {"patience": problem.round_patience}
+    common: dict[str, Any] = {"options": patience, "max_epochs": problem.round_epochs, "select_on": "worst"}
+    return [
+        method_entry(problem, f"0.5-dnn-theta{theta:g}", "0.5-dnn", theta=theta, **common)
+        for theta in candidates(problem)
+    ]
 
 
 def zero_training_error(problem: Problem) -> list[Entry]:
-    """One network until it has every training row right: no floor can be higher."""
-    return [_one_round(problem, "zero-training-error", theta=0.9999)]
-
-
-def _one_round(problem: Problem, name: str, theta: float) -> Entry:
-    return method_entry(
-        problem,
-        name,
-        "0.5-dnn",
-        theta=theta,
-        options={"patience": problem.round_patience},
-        max_epochs=problem.round_epochs,
-        select_on="worst",
-    )
+    """One network trained to the end with a falling learning rate; the epoch with the fewest training errors."""
+    decay, name = {"decay_epochs": problem.epochs}, "zero-training-error"
+    return [method_entry(problem, name, "ce", learner=decay, max_epochs=problem.epochs, select_on="worst")]
 
 
 def candidates(problem: Problem) -> tuple[float, ...]:
