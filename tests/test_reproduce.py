@@ -54,14 +54,11 @@ def test_every_target_of_the_paper_is_there():
 
 def test_the_settings_of_the_paper_are_those_of_its_appendix():
     squares, discs = PROBLEMS["squares"].at("paper"), PROBLEMS["discs-50"].at("paper")
-    for problem in (squares, discs):
+    for problem, n_rows in ((squares, 500), (discs, 1_550)):
         assert (problem.epochs, problem.patience, problem.select_on) == (10_000, 100, "loss")
         assert (problem.round_epochs, problem.round_patience, problem.boosting_epochs) == (10_000, 1_000, None)
-        assert (problem.gamma, problem.instance_gammas, dict(problem.learner)) == (
-            0.0995,
-            (0.0995,),
-            {"lr": 0.01, "batch_size": 512},
-        )
+        assert (problem.gamma, problem.instance_gammas, problem.learner["lr"]) == (0.0995, (0.0995,), 0.01)
+        assert problem.learner["batch_size"] >= n_rows  # the paper names none; an epoch is one step
         assert (problem.network, problem.seeds) == ("mlp", 5)
     assert (squares.theta, discs.theta) == (0.75, 0.5)
     assert squares.instance_epochs is None

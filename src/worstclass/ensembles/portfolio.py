@@ -41,6 +41,8 @@ NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 3_000, 10, 150
 IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS = 1_500, 6, 40
 #: epochs from which on images are shifted at random, so that the network cannot learn them by heart
 MANY_EPOCHS = 20
+#: they are shifted by their shorter side divided by this, at most
+SHIFT = 8
 #: the learning rate of a network for images rises over its epochs divided by this
 WARM_UP = 5
 #: a network is kept after its epochs divided by these, too
@@ -140,13 +142,14 @@ def _for_images(X: Any, n_rows: int) -> tuple[Portfolio, list[str]]:
     found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
     if not is_installed("torch"):
         return found, [f"network was left out: it needs torch, which is not installed: {install_command('torch')}"]
+    from worstclass.data.augmentation import Augmentation
     from worstclass.ensembles.networks import NetworkClassifier
     from worstclass.learners.torch_learner import TorchLearner
 
     learner = TorchLearner("cnn-medium", optimizer="adamw", lr=0.005, batch_size=128)
     epochs = _epochs(n_rows, learner.batch_size, IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS)
     if epochs >= MANY_EPOCHS:
-        learner.set_params(augment="crop")
+        learner.set_params(augment=Augmentation(padding=round(min(shape[1:]) / SHIFT)))
     found["network"] = NetworkClassifier(learner, max_epochs=epochs)
     return found, []
 
