@@ -2,7 +2,8 @@
 
 Every method gets the same epochs in all: `auto-networks` and `deep-ensemble` divide them among five networks where no
 validation rows are given, the others give them to one. On images, every learning rate falls to 0 over the epochs.
-`auto` is the default for tables and images, which has a budget of its own. The validation rows of a data set are given
+`auto` is the default for tables and images, which has a budget and, on images, a network of its own;
+`imbalanced-cifar10-medium` gives that network and its epochs to the other methods. The validation rows of a data set are given
 to all methods; those of RetinaMNIST, 120, are too few to choose by, so methods that hold out rows themselves (`auto`,
 `auto-networks`) get them as training rows. `balanced` and `hedge-...` are variants for the artificial data; see
 `quality_feedback.py`.
@@ -26,6 +27,8 @@ from worstclass.wrappers.scores import log_probabilities
 
 #: the network of image data: small enough for a CPU
 IMAGES = {"module": "cnn-small", "lr": 0.002, "batch_size": 128}
+#: the network that `auto` trains on images, for peers at equal compute
+MEDIUM = {"module": "cnn-medium", "optimizer": "adamw", "lr": 0.005, "batch_size": 128, "warmup_epochs": 2}
 
 
 class Problem(NamedTuple):
@@ -45,6 +48,7 @@ PROBLEMS: dict[str, Problem] = {
     "discs-100": Problem("artificial-imbalanced", {"n_min": 100, "n_test_min": 5_000}, 750, least=0.366),
     "fashion-mnist": Problem("fashion-mnist", {}, 26, IMAGES),
     "imbalanced-cifar10": Problem("imbalanced-cifar10", {}, 26, IMAGES),
+    "imbalanced-cifar10-medium": Problem("imbalanced-cifar10", {}, 13, MEDIUM),
     "retinamnist": Problem("retinamnist", {}, 100, IMAGES),
 }
 #: validation rows below which `auto...` holds out rows of its own
