@@ -3,10 +3,10 @@
 Every method gets the same epochs in all: `auto-networks` and `deep-ensemble` divide them among five networks where no
 validation rows are given, the others give them to one. On images, every learning rate falls to 0 over the epochs.
 `auto` is the default for tables and images, which has a budget and, on images, a network of its own;
-`imbalanced-cifar10-medium` gives that network and its epochs to the other methods. The validation rows of a data set are given
-to all methods; those of RetinaMNIST, 120, are too few to choose by, so methods that hold out rows themselves (`auto`,
-`auto-networks`) get them as training rows. `balanced` and `hedge-...` are variants for the artificial data; see
-`quality_feedback.py`.
+`imbalanced-cifar10-medium` gives that network and its epochs to the other methods. The validation rows of a data set
+are given to all methods; those of RetinaMNIST, 120, are too few to choose by, so methods that hold out rows themselves
+(`auto`, `auto-networks`) get them as training rows. `balanced` and `hedge-...` are variants for the artificial data;
+see `quality_feedback.py`.
 """
 
 from __future__ import annotations
