@@ -70,7 +70,7 @@ def _overview(work: Reproduction, results: Sequence[CellResult]) -> Figure | Non
     sacrificed = _share_lost(regions, MIDDLE)
     _fill(axes[1], average, f"(b) least average error\nclass {MIDDLE + 1} is wrong on {sacrificed:.0%}")
     for axis, result, title in (
-        (axes[2], overfitted, "(c) zero training error"),
+        (axes[2], overfitted, "(c) overfitted"),
         (axes[3], ours, f"(d) bounded, theta {problem.theta:g}"),
     ):
         _fill(axis, _answers(result), f"{title}\nworst class: {_both(result)}")
