@@ -501,8 +501,8 @@ def uninterrupted(folder: Path) -> Path:
     return folder / "whole"
 
 
-def test_a_few_kills(tmp_path):
-    kills = kill_until_done(tmp_path, 3, seed=0)
+def test_five_kills(tmp_path):
+    kills = kill_until_done(tmp_path, 5, seed=0)
     assert kills >= 1
     assert same_files(uninterrupted(tmp_path), tmp_path / "model")
 

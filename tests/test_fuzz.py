@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fuzzing import TARGETS, in_child
 
-FEW, MANY = 5, 10_000
+FEW, MANY = 10, 10_000
 
 
 def require_no_findings(records, names, n_inputs):
