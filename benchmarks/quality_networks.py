@@ -1,18 +1,18 @@
 """The networks part of the scoreboard: the paper's artificial data with its MLP, and images, at equal compute.
 
-Every method gets the same epochs in all: `auto-networks` and `deep-ensemble` divide them among five networks where no
-validation rows are given, the others give them to one. On images, every learning rate falls to 0 over the epochs.
-`auto` is the default for tables and images, which has a budget and, on images, a network of its own;
-`imbalanced-cifar10-medium` gives that network and its epochs to the other methods. The validation rows of a data set
-are given to all methods; those of RetinaMNIST, 120, are too few to choose by, so methods that hold out rows themselves
-(`auto`, `auto-networks`) get them as training rows. `balanced` and `hedge-...` are variants for the artificial data;
-see `quality_feedback.py`.
+Every method gets the same epochs in all: `auto-networks` and `deep-ensemble` divide them among several networks, the
+others give them to one. On images, every learning rate falls to 0 over the epochs. `auto` is the default for tables and
+images, which has a budget and, on images, a network of its own; the problems `...-medium` give that network to others
+and as many epochs as its folds come to. All methods get the same rows: the validation rows of a data set are
+training rows for those that hold out rows themselves (`auto`, `auto-networks`). `balanced` and `hedge-...` are variants
+for the artificial data; see `quality_feedback.py`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,8 +27,14 @@ from worstclass.wrappers.scores import log_probabilities
 
 #: the network of image data: small enough for a CPU
 IMAGES = {"module": "cnn-small", "lr": 0.002, "batch_size": 128}
-#: the network that `auto` trains on images, for peers at equal compute
-MEDIUM = {"module": "cnn-medium", "optimizer": "adamw", "lr": 0.005, "batch_size": 128, "warmup_epochs": 2}
+#: the network that `auto` trains on images, for peers at equal compute; "crop" shifts images by up to 4 pixels
+MEDIUM = {
+    "module": "cnn-medium",
+    "optimizer": "adamw",
+    "lr": 0.005,
+    "batch_size": 128,
+    "augment": "crop",
+}
 
 
 class Problem(NamedTuple):
@@ -48,11 +54,10 @@ PROBLEMS: dict[str, Problem] = {
     "discs-100": Problem("artificial-imbalanced", {"n_min": 100, "n_test_min": 5_000}, 750, least=0.366),
     "fashion-mnist": Problem("fashion-mnist", {}, 26, IMAGES),
     "imbalanced-cifar10": Problem("imbalanced-cifar10", {}, 26, IMAGES),
-    "imbalanced-cifar10-medium": Problem("imbalanced-cifar10", {}, 13, MEDIUM),
+    "imbalanced-cifar10-medium": Problem("imbalanced-cifar10", {}, 40, {**MEDIUM, "warmup_epochs": 8}),
     "retinamnist": Problem("retinamnist", {}, 100, IMAGES),
+    "retinamnist-medium": Problem("retinamnist", {}, 178, {**MEDIUM, "warmup_epochs": 35}),
 }
-#: validation rows below which `auto...` holds out rows of its own
-FEWEST_VALIDATION_ROWS = 1_000
 #: method -> options, and whether it runs on images, on the artificial data, or (None) on both
 METHODS: dict[str, tuple[dict[str, Any], str | None]] = {
     "auto-networks": ({}, None),
@@ -98,7 +103,7 @@ def run_network_cell(name: str, draw: int, method: str, root: Path | None) -> di
     splits = load_dataset(problem.data, root, seed=draw, **problem.options)
     X, y = np.asarray(splits.train.X), np.asarray(splits.train.y)
     val = {} if splits.val is None else {"X_val": splits.val.X, "y_val": splits.val.y}
-    if val and method.startswith("auto") and len(splits.val) < FEWEST_VALIDATION_ROWS:
+    if val and method.startswith("auto"):
         X, y = (np.concatenate([own, np.asarray(more)]) for own, more in zip((X, y), val.values(), strict=True))
         val = {}
     learner = dict(problem.learner or named_dataset(problem.data).settings["learner"])
@@ -130,6 +135,7 @@ def run_network_cell(name: str, draw: int, method: str, root: Path | None) -> di
         "errors": {"worst": report.worst_error, "plain": report.plain_error, "class_mean": report.class_mean_error},
         "estimate": None if not hasattr(model, "cv_report_") else model.cv_report_.worst_error,
         "peeking": peeking,
+        "portfolio": [asdict(member) for member in getattr(model, "portfolio_", ())],
         "seconds": seconds,
     }
 

@@ -321,7 +321,7 @@ class TestLearners:
         hasty = [("hasty", LogisticRegression(max_iter=1))]
         with pytest.warns(ConvergenceWarning):
             WorstClassClassifier(hasty, cv=2, random_state=0).fit(blobs[0], blobs[2])
-        monkeypatch.setattr(worst_class, "portfolio_for", lambda learners, X, sizes: (dict(hasty), []))
+        monkeypatch.setattr(worst_class, "portfolio_for", lambda *_: (dict(hasty), []))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             WorstClassClassifier(cv=2, random_state=0).fit(blobs[0], blobs[2])

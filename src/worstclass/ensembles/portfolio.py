@@ -51,7 +51,9 @@ STAGES = (16, 8, 4, 2)
 Portfolio = dict[str, Any]
 
 
-def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> tuple[Portfolio, list[str]]:
+def portfolio_for(
+    learners: Any, X: Any, class_sizes: IntArray, n_train: int | None = None
+) -> tuple[Portfolio, list[str]]:
     """Return the classifiers to train, cheap ones first, and notes on what is left out.
 
     Parameters
@@ -59,28 +61,33 @@ def portfolio_for(learners: Any, X: Any, class_sizes: IntArray) -> tuple[Portfol
     learners : ``"auto"``, or a list of classifiers and learners, or of (name, classifier) pairs.
     X : training rows, which decide what ``"auto"`` stands for: a table of numbers, a sparse matrix, or images.
     class_sizes : how many there are of each class.
+    n_train : rows that each fold trains on, which set the epochs of networks; None: all.
     """
     n_rows = int(class_sizes.sum())
+    n_train = n_train or n_rows
     if isinstance(learners, str) and learners == "auto":
         if getattr(X, "ndim", 2) > 2:
             warn_of_channels_last(X.shape[1:])
-            return _for_images(X, n_rows)
+            return _for_images(X, n_rows, n_train)
         return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes)), []
     if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
     pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in given]
-    classifiers = [as_classifier(learner, n_rows) for _, learner in pairs]
+    classifiers = [as_classifier(learner, n_train) for _, learner in pairs]
     names = [name or _name(learner) for name, learner in pairs]
     return dict(zip(_distinct(names), classifiers, strict=True)), []
 
 
-def as_classifier(learner: Any, n_rows: int) -> Any:
-    """Return the classifier that a learner stands for; refuse what gives no probabilities."""
+def as_classifier(learner: Any, n_train: int) -> Any:
+    """Return the classifier that a learner stands for; refuse what gives no probabilities.
+
+    ``n_train`` rows set the epochs of a network.
+    """
     torch_learner = sys.modules.get("worstclass.learners.torch_learner")  # here only where a learner of it is
     if torch_learner is not None and isinstance(learner, torch_learner.TorchLearner):
         from worstclass.ensembles.networks import NetworkClassifier
 
-        epochs = _epochs(n_rows, learner.batch_size, NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS)
+        epochs = _epochs(n_train, learner.batch_size, NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS)
         learner = NetworkClassifier(learner, max_epochs=epochs)
     tagged = hasattr(learner, "__sklearn_tags__") and hasattr(learner, "get_params")  # catboost has no base class
     if isinstance(learner, type | WeakLearner) or not tagged or not is_classifier(learner):
@@ -127,7 +134,7 @@ class SoftmaxSVC(SVC):
         return np.asarray(softmax(2 * decision, axis=1))
 
 
-def _for_images(X: Any, n_rows: int) -> tuple[Portfolio, list[str]]:
+def _for_images(X: Any, n_rows: int, n_train: int) -> tuple[Portfolio, list[str]]:
     """Return classifiers of patches and of pixels, strong where a class has few images, and a network."""
     balanced, shape = {"class_weight": "balanced"}, tuple(X.shape[1:])
     main_directions = PCA(min(100, n_rows // 2, math.prod(shape)), svd_solver="randomized")
@@ -147,7 +154,7 @@ def _for_images(X: Any, n_rows: int) -> tuple[Portfolio, list[str]]:
     from worstclass.learners.torch_learner import TorchLearner
 
     learner = TorchLearner("cnn-medium", optimizer="adamw", lr=0.005, batch_size=128)
-    epochs = _epochs(n_rows, learner.batch_size, IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS)
+    epochs = _epochs(n_train, learner.batch_size, IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS)
     if epochs >= MANY_EPOCHS:
         learner.set_params(augment=Augmentation(padding=round(min(shape[1:]) / SHIFT)))
     found["network"] = NetworkClassifier(learner, max_epochs=epochs)

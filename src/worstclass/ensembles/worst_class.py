@@ -94,7 +94,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
         errors.
     cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1;
-        of images 5 up to 10,000, 3 up to 40,000, then 1.
+        of images 5 up to 10,000, then likewise.
     time_limit : seconds that ``fit`` may take. Fewer members and fewer folds are trained, and ``notes_`` says so. The
         first learner is always trained, so list cheap ones first.
     max_epochs : epochs that all networks of all folds may take together. None: about 3,000 steps of the optimizer for
@@ -188,11 +188,11 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         rows, labels = self._training_rows(X, y)
         floors = None if self.theta is None else Floors.from_theta(self.theta, labels.classes, owner=OWNER)
         seeds = seeds_of(self, checkpoint)
-        portfolio, notes = portfolio_for(self.learners, rows, labels.totals)
         held_out = None if X_val is None and y_val is None else self._validation_rows(X, X_val, y_val, labels.classes)
         images = getattr(rows, "ndim", 2) > 2
         wanted = default_folds(len(labels.index), images=images) if self.cv == "auto" else int(self.cv)
         task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
+        portfolio, notes = portfolio_for(self.learners, rows, labels.totals, len(task.splits[0][0]))
         give_epochs(portfolio, self.max_epochs, len(task.splits), images=images)
         schedule = Schedule(self.time_limit, len(task.splits), list(portfolio))
         with warnings.catch_warnings():
