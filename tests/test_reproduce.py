@@ -297,6 +297,35 @@ def test_damaged_and_foreign_files_are_told_and_not_averaged(tmp_path, capsys):
     assert "naive-seed1.json" in capsys.readouterr().err
 
 
+def test_cells_are_shown_where_their_data_are_not_here_and_nothing_of_them_is_trained(tmp_path, capsys):
+    folder = tmp_path / "cpu" / "cells" / "cifar10"
+    folder.mkdir(parents=True)
+    (folder / "foreign.json").write_text("{}")  # some file, so that the problem is listed
+    work = Reproduction(find_target("table3"), "cpu", tmp_path / "cpu")
+    assert [problem.name for problem in work.problems] == ["cifar10"]
+    cell = next(cell for cell in work.cells() if cell.method == "ce")
+    result("ce", 0, [10.0] * 9 + [30.0], "cifar10", settings=dict(cell.settings)).write(folder)
+    for report_only in (["--report-only"], []):
+        assert run(["reproduce", "table3", "--out", str(tmp_path), *report_only]) == 0
+        shown = capsys.readouterr().out
+        assert "/ 30.0" in shown
+        assert "CIFAR-10: only finished cells. The files of the data set 'cifar10' are not there." in shown
+        assert "CIFAR-100 is not here: " in shown
+    assert {file.name for file in folder.iterdir()} == {"foreign.json", "ce-seed0.json"}
+
+
+def test_details_count_the_seeds_on_which_a_booster_met_its_bound(tmp_path):
+    work = finished(tmp_path, {"CE": [[1] * 5, [1] * 5], "Ours": [[1] * 5, [1] * 5]})
+    file = next(work.cells_folder.rglob("ours-theta0.75-seed1.json"))
+    for number, met in enumerate((True, False)):
+        boosting = {"n_rounds": 3, "n_extra_rounds": 0, "n_members": 3, "n_members_used": 3, "gamma": 0.1}
+        path = file.with_name(f"ours-theta0.75-seed{number}.json")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"boosting": {**boosting, "bound_met": met}}))
+    (table,) = work.tables(work.results()[0])
+    assert {detail.row: detail.bound_met for detail in table.details} == {"CE": None, "Ours": 1}
+    assert "| 1 of 2 | - |" in table_markdown(work, [table])
+
+
 # every target, on small data
 
 

@@ -45,8 +45,8 @@ class Reproduction:
     root : folder of the data sets.
     n_seeds : seeds instead of those of the scale; None for those.
     own : entries of the user, beside those of the target.
-    problems : the problems at this scale whose data are here.
-    absent : title of every other problem, and why its data cannot be read.
+    problems : the problems at this scale whose data, or some of whose cells, are here.
+    absent : title of every problem whose data cannot be read, and why.
     """
 
     target: Target
@@ -68,9 +68,11 @@ class Reproduction:
                 problem = replace(problem, seeds=1)
             try:
                 find(named_dataset(problem.data), self.root)
-                here.append(problem)
             except DatasetError as error:
                 absent[problem.title] = f"{str(error).split('. ')[0]}. `worstclass datasets` says how to get it."
+                if not any((self.cells_folder / name).glob("*.json")):
+                    continue
+            here.append(problem)
         names = {entry.name for problem in here for entry in self.target.entries(problem)}
         if clash := [entry.name for entry in self.own if entry.name in names]:
             hint = "Rename your function."
@@ -94,14 +96,16 @@ class Reproduction:
     def run(
         self, progress: Callable[[str], None] | None = None, *, overwrite: bool = False, **options: Any
     ) -> list[CellResult]:
-        """Run the cells that are missing; ``options`` are ``n_jobs`` and ``cluster`` of ``run_cells``.
+        """Run the missing cells of the data that are here; ``options`` are ``n_jobs`` and ``cluster`` of ``run_cells``.
 
         ``overwrite`` removes the results that were made with other settings; without it they are refused.
         """
-        grids = self.grids()
-        for problem in self.problems:
-            for entry in self.target.entries(problem):
-                find_method(entry.settings["method"]).require()
+        absent = {problem.name for problem in self.problems if problem.title in self.absent}
+        grids = [grid for grid in self.grids() if grid.data not in absent]
+        for grid in grids:
+            for entry in grid.entries:
+                if entry not in self.own:
+                    find_method(entry.settings["method"]).require()
         for cell in cells_of(grids) if overwrite else ():
             file = cell_file(cell, self.cells_folder, by_data=True)
             with contextlib.suppress(OSError, ValueError):
@@ -218,6 +222,7 @@ class Detail:
     largest_mean : the largest of the mean class errors, in percent, which the paper may have printed.
     difference, difference_error : worst-class error minus that of the reference on the same seeds, with its standard
         error.
+    bound_met : of a booster, on how many seeds every class met its floor on the training rows; None of others.
     chosen : of several entries, how often validation rows chose each.
     """
 
@@ -230,6 +235,7 @@ class Detail:
     epochs: float | None
     n_members: float | None
     seconds: float | None
+    bound_met: int | None
     chosen: Mapping[str, int]
 
 
@@ -423,6 +429,7 @@ def _details(
         return []
     by_class = np.mean([class_errors(result.test) for result in results.values() if result.test], axis=0)
     names = [result.method for result in results.values()]
+    met = [result.bound_met for result in results.values() if result.bound_met is not None]
     difference: list[float] = []
     reference = next((one for one in work.rows() if one.label == REFERENCE), None)
     if reference is not None and row.label != REFERENCE:
@@ -439,6 +446,7 @@ def _details(
             epochs=_mean(result.epochs for result in results.values()),
             n_members=_mean(result.n_members for result in results.values()),
             seconds=_mean(result.seconds for result in results.values()),
+            bound_met=sum(met) if met else None,
             chosen={name: names.count(name) for name in sorted(set(names))} if len(row.entries(problem)) > 1 else {},
         )
     ]

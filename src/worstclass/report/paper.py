@@ -18,6 +18,11 @@ LEGEND = (
     "elsewhere: here ± standard error."
 )
 
+#: heads of the table of details
+DETAILS = (
+    "data", "row", "seeds", "largest mean", "difference to Ours", "epochs", "members", "time", "bound met", "chosen",
+)  # fmt: skip
+
 
 def value_text(value: Value) -> str:
     """Write a value: paper / here ± standard error (difference).
@@ -82,10 +87,11 @@ def table_markdown(
             "## Rows in detail",
             "",
             "Largest mean: the largest of the class errors after each was averaged over the seeds, which the paper may "
-            "have printed as the worst-class error. Difference: worst-class error minus that of Ours, same seeds.",
+            "have printed as the worst-class error. Difference: worst-class error minus that of Ours, same seeds. Bound "
+            "met: seeds on which every class met its floor on the training rows.",
             "",
             *markdown_table(
-                ["data", "row", "seeds", "largest mean", "difference to Ours", "epochs", "members", "time", "chosen"],
+                [*DETAILS],
                 [_detail_cells(detail) for detail in details],
             ),
             "",
@@ -105,7 +111,9 @@ def differences(work: Reproduction) -> list[str]:
     for changes, names in alike.items():
         text = "; ".join(changes) or "the settings of the paper"
         lines.append(f"Scale {work.scale}, {', '.join(names)}: {text}.")
-    lines += [f"{title} is not here: {why}" for title, why in work.absent.items()]
+    shown = {problem.title for problem in work.problems}
+    lines += [f"{title} is not here: {why}" for title, why in work.absent.items() if title not in shown]
+    lines += [f"{title}: only finished cells. {why}" for title, why in work.absent.items() if title in shown]
     return lines
 
 
@@ -150,8 +158,10 @@ def _detail_cells(detail: Detail) -> list[str]:
     difference = "-" if detail.difference is None else f"{detail.difference:+.1f}{error}"
     amounts = ["-" if value is None else f"{value:,.0f}" for value in (detail.epochs, detail.n_members)]
     time = "-" if detail.seconds is None else duration(detail.seconds)
+    met = "-" if detail.bound_met is None else f"{detail.bound_met} of {detail.n}"
     chosen = ", ".join(f"{name} ({n})" for name, n in detail.chosen.items()) or "-"
-    return [detail.problem, detail.row, str(detail.n), f"{detail.largest_mean:.1f}", difference, *amounts, time, chosen]
+    known = [detail.problem, detail.row, str(detail.n), f"{detail.largest_mean:.1f}", difference]
+    return [*known, *amounts, time, met, chosen]
 
 
 def _latex(table: Table) -> str:
