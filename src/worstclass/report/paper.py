@@ -87,8 +87,8 @@ def table_markdown(
             "## Rows in detail",
             "",
             "Largest mean: the largest of the class errors after each was averaged over the seeds, which the paper may "
-            "have printed as the worst-class error. Difference: worst-class error minus that of Ours, same seeds. Bound "
-            "met: seeds on which every class met its floor on the training rows.",
+            "have printed as the worst-class error. Difference: worst-class error minus that of Ours, same seeds. "
+            "Bound met: seeds on which every class met its floor on the training rows.",
             "",
             *markdown_table(
                 [*DETAILS],
