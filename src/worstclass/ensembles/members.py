@@ -121,11 +121,12 @@ def train_member(
 ) -> Candidate:
     """Train one clone per split; collect its probabilities of the held-out rows.
 
-    Networks get row weights that give every class the same total; other classifiers have class weights of their own.
-    The held-out rows choose the epoch of networks that keep several.
+    Rows of networks are weighted by one over the square root of the size of their class: with equal totals a network
+    learns the rows of a small class by heart, without weights it hardly sees them. Other classifiers have class weights
+    of their own. The held-out rows choose the epoch of networks that keep several.
     """
     started = time.perf_counter()
-    options = {"sample_weight": (1 / task.labels.totals)[task.labels.index]} if _is_network(estimator) else {}
+    options = {"sample_weight": (task.labels.totals**-0.5)[task.labels.index]} if _is_network(estimator) else {}
     names = [f"fold-{number}" for number, _ in enumerate(task.splits, start=task.first)]
     found = out_of_fold(
         estimator, task.X, task.labels, task.splits, _kind(estimator),

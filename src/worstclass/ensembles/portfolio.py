@@ -38,7 +38,7 @@ BINS = 63
 #: steps of the optimizer for one network, and the least and largest number of epochs that they may come to
 NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 3_000, 10, 150
 #: the same for the network of the portfolio for images
-IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS = 1_500, 6, 40
+IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS = 4_500, 6, 40
 #: epochs from which on images are shifted at random, so that the network cannot learn them by heart
 MANY_EPOCHS = 20
 #: they are shifted by their shorter side divided by this, at most

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 #: numbers of folds, and the rows or images up to which each is the default; one fold is a single held-out part
-FOLDS, MOST_ROWS, MOST_IMAGES = (5, 3, 1), (20_000, 100_000), (10_000, 100_000)
+FOLDS, MOST_ROWS, MOST_IMAGES = (5, 3, 1), (20_000, 100_000), (5_000, 10_000)
 #: share of the time limit in which members may be tried on few rows, and in which the first fold of every member must
 #: be trained; combining them takes time, too
 TRY, FIRST_FOLD = 0.5, 0.7

@@ -94,7 +94,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
         errors.
     cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1;
-        of images 5 up to 10,000, then likewise.
+        of images 5 up to 5,000, 3 up to 10,000, then 1: their networks are better trained longer than several times.
     time_limit : seconds that ``fit`` may take. Fewer members and fewer folds are trained, and ``notes_`` says so. The
         first learner is always trained, so list cheap ones first.
     max_epochs : epochs that all networks of all folds may take together. None: about 3,000 steps of the optimizer for
