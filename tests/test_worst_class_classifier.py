@@ -232,14 +232,20 @@ class TestRows:
         [
             (500, 8, Augmentation(padding=1)),
             (500, 28, Augmentation(padding=4)),
-            (9_600, 32, Augmentation(padding=4)),
-            (9_700, 32, "none"),
+            (28_800, 32, Augmentation(padding=4)),
+            (28_900, 32, "none"),
         ],
     )
     def test_images_that_a_network_sees_often_are_shifted(self, n_rows, side, augment):
         images = np.broadcast_to(np.float32(0), (n_rows, 1, side, side))
         portfolio, _ = portfolio_for("auto", images, np.array([n_rows // 2, n_rows // 2]))
         assert portfolio["network"].learner.augment == augment
+
+    def test_the_epochs_of_a_network_depend_on_the_rows_that_a_fold_trains_on(self):
+        images, sizes = np.broadcast_to(np.float32(0), (40_000, 1, 8, 8)), np.array([20_000, 20_000])
+        for n_train, epochs in ((None, 14), (32_000, 18), (20_000, 28), (2_000, 40)):  # 4,500 steps; at most 40 epochs
+            portfolio, _ = portfolio_for("auto", images, sizes, n_train)
+            assert portfolio["network"].max_epochs == epochs
 
     def test_lists(self):
         X, y = load_iris(return_X_y=True)
@@ -276,7 +282,7 @@ class TestRows:
 
     def test_fewer_folds_for_many_rows(self):
         assert [default_folds(n) for n in (100, 20_000, 20_001, 100_000, 100_001)] == [5, 5, 3, 3, 1]
-        assert [default_folds(n, images=True) for n in (10_000, 10_001, 40_000, 40_001)] == [5, 3, 3, 1]
+        assert [default_folds(n, images=True) for n in (5_000, 5_001, 10_000, 10_001)] == [5, 3, 3, 1]
 
 
 class TestLearners:
@@ -573,7 +579,7 @@ def test_the_example_runs(capsys):
     assert ours < forest - 20
 
 
-# networks: equal class weights
+# networks: class weights
 
 
 class Recorder(NetworkClassifier):
@@ -590,22 +596,22 @@ class Recorder(NetworkClassifier):
         return np.tile([0.8, 0.1, 0.1], (len(X), 1))
 
 
-def test_networks_weigh_all_classes_equally_in_every_fold():
+def test_networks_weigh_classes_by_the_square_root_of_their_size_in_every_fold():
     X, y = np.arange(60.0)[:, None], np.repeat([0, 1, 2], [40, 12, 8])
     Recorder.heard.clear()
     WorstClassClassifier([Recorder(TorchLearner("mlp"))], cv=4, random_state=0).fit(X, y)
     assert len(Recorder.heard) == 4
     for total in Recorder.heard:
-        assert total / total[0] == pytest.approx([1, 1, 1])
+        assert total / total[0] == pytest.approx([1, (12 / 40) ** 0.5, (8 / 40) ** 0.5])
 
 
-def test_a_held_out_part_gives_all_classes_the_same_weight():
+def test_the_weights_are_the_same_with_rows_held_out_by_the_user():
     X, y = np.arange(60.0)[:, None], np.repeat([0, 1, 2], [40, 12, 8])
     Recorder.heard.clear()
     model = WorstClassClassifier([Recorder(TorchLearner("mlp"))], random_state=0)
     model.fit(X, y, np.arange(100, 200.0)[:, None], np.arange(100) % 3)
     (total,) = Recorder.heard
-    assert total / total[0] == pytest.approx([1, 1, 1])
+    assert total / total[0] == pytest.approx([1, (12 / 40) ** 0.5, (8 / 40) ** 0.5])
 
 
 # stages of networks
