@@ -3,9 +3,9 @@
     python benchmarks/class_weights.py --root FOLDER --json docs/results/class-weights.json
 
 FOLDER holds CIFAR-10. A seed draws 2,000 to 40 images of each class (50:1, the classes in another order each time) from
-its training and validation rows; a fifth is held out to choose offsets, and 1,000 other images of each class judge. Each
-run trains the network of the default with rows weighted by class size ** -power: 0 is none, 1 gives every class the
-same total. No test row is used. Results are written after every run, and runs that the file has are not repeated.
+its training and validation rows; a fifth is held out to choose offsets, and 1,000 other images of each class judge.
+Each run trains the network of the default with rows weighted by class size ** -power: 0 is none, 1 gives equal class
+totals. No test row is used. Results are written after every run, and runs that the file has are not repeated.
 """
 
 from __future__ import annotations
