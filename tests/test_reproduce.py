@@ -274,6 +274,25 @@ def test_numbers_of_a_table_are_those_of_the_files(tmp_path):
             assert float(line["here"]) == pytest.approx(means[line["metric"]])
 
 
+@pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if not target.is_figure])
+def test_the_kept_tables_say_what_the_kept_cells_say(name):
+    folder = Path(__file__).parents[1] / "docs" / "results" / "reproduction" / "cpu"
+    work = Reproduction(find_target(name), "cpu", folder)
+    results, refused = work.results()
+    assert not refused
+    if not results:
+        pytest.skip("no cell is kept")
+    assert (folder / f"{name}.md").read_text() == table_markdown(work, work.tables(results), results)
+
+
+def test_with_rounds_added_every_kept_draw_meets_the_bound():
+    folder = Path(__file__).parents[1] / "docs" / "results" / "reproduction" / "cpu"
+    results, _ = Reproduction(find_target("table1"), "cpu", folder).results()
+    extended = [result for result in results if result.method.startswith("ours-extended")]
+    assert len(extended) >= 5
+    assert all(result.bound_met for result in extended)
+
+
 def test_damaged_and_foreign_files_are_told_and_not_averaged(tmp_path, capsys):
     work = finished(tmp_path / "cpu", {"CE": [[0, 60, 0, 0, 0], [0, 50, 0, 0, 0]], "Naive": [[9] * 5, [9] * 5]})
     folder = work.cells_folder / "squares"
