@@ -81,12 +81,10 @@ def main() -> None:
         for power in POWERS:
             if (seed, power) in done:
                 continue
-            runs.append(run(X, y, seed, power))
-            print(runs[-1], flush=True)
+            runs.append({**run(X, y, seed, power), "provenance": Provenance.collect().model_dump()})
+            print({name: value for name, value in runs[-1].items() if name != "provenance"}, flush=True)
             settings = {"epochs": EPOCHS, "largest": LARGEST, "ratio": RATIO, "judges": JUDGES}
-            provenance = Provenance.collect().model_dump()
-            results = {"settings": settings, "runs": runs, "provenance": provenance}
-            arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+            arguments.json.write_text(json.dumps({"settings": settings, "runs": runs}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
