@@ -1,9 +1,10 @@
 """Networks that hear from each other: one per fold, with class weights that follow the errors of those before.
 
-`auto-networks` trains one network per fold with equal weights. Here the folds are trained one after the other, and
-Hedge raises the weight of a class by its error after each network: its error on the rows that the network did not see
-(`hedge-held-out`), or on those it was trained on (`hedge-training`), as in the paper. `balanced` weighs all classes
-the same in every network. The mean probability and offsets answer, as in `auto-networks`, at the same epochs.
+`auto-networks` trains one network per fold, all with the same class weights. Here the folds are trained one after the
+other, and Hedge raises the weight of a class by its error after each network: its error on the rows that the network
+did not see (`hedge-held-out`), or on those it was trained on (`hedge-training`), as in the paper. `balanced` gives all
+classes the same total in every network; `auto-networks` weighs rows by the square root of class sizes. The mean
+probability and offsets answer, as in `auto-networks`, at the same epochs.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ others give them to one. On images, every learning rate falls to 0 over the epoc
 images, which has a budget and, on images, a network of its own; the problems `...-medium` give that network to others,
 and so many epochs that as many images pass through it. All methods get the same rows: the validation rows of a data
 set are training rows for those that hold out rows themselves (`auto`, `auto-networks`), so that an epoch of these has
-up to 14% more or 11% fewer rows than one of the others. `balanced` and `hedge-...` are variants for the artificial data;
-see `quality_feedback.py`.
+up to 14% more or 11% fewer rows than one of the others. `balanced` and `hedge-...` are variants for the artificial
+data; see `quality_feedback.py`.
 """
 
 from __future__ import annotations

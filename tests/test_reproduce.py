@@ -275,9 +275,9 @@ def test_numbers_of_a_table_are_those_of_the_files(tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if not target.is_figure])
-def test_the_kept_tables_say_what_the_kept_cells_say(name):
+def test_the_kept_tables_say_what_the_kept_cells_say(name, tmp_path):
     folder = Path(__file__).parents[1] / "docs" / "results" / "reproduction" / "cpu"
-    work = Reproduction(find_target(name), "cpu", folder)
+    work = Reproduction(find_target(name), "cpu", folder, root=tmp_path)
     results, refused = work.results()
     assert not refused
     if not results:
@@ -319,18 +319,19 @@ def test_damaged_and_foreign_files_are_told_and_not_averaged(tmp_path, capsys):
 def test_cells_are_shown_where_their_data_are_not_here_and_nothing_of_them_is_trained(tmp_path, capsys):
     folder = tmp_path / "cpu" / "cells" / "cifar10"
     folder.mkdir(parents=True)
-    (folder / "foreign.json").write_text("{}")  # some file, so that the problem is listed
-    work = Reproduction(find_target("table3"), "cpu", tmp_path / "cpu")
+    (folder / "ce-seed9.json").write_text("{}")  # some cell, so that the problem is listed
+    work = Reproduction(find_target("table3"), "cpu", tmp_path / "cpu", tmp_path)
     assert [problem.name for problem in work.problems] == ["cifar10"]
+    assert work.cells(trainable=True) == []
     cell = next(cell for cell in work.cells() if cell.method == "ce")
     result("ce", 0, [10.0] * 9 + [30.0], "cifar10", settings=dict(cell.settings)).write(folder)
     for report_only in (["--report-only"], []):
-        assert run(["reproduce", "table3", "--out", str(tmp_path), *report_only]) == 0
+        assert run(["reproduce", "table3", "--out", str(tmp_path), "--root", str(tmp_path), *report_only]) == 0
         shown = capsys.readouterr().out
         assert "/ 30.0" in shown
-        assert "CIFAR-10: only finished cells. The files of the data set 'cifar10' are not there." in shown
+        assert "CIFAR-10 is shown from finished cells. The files of the data set 'cifar10' are not there." in shown
         assert "CIFAR-100 is not here: " in shown
-    assert {file.name for file in folder.iterdir()} == {"foreign.json", "ce-seed0.json"}
+    assert {file.name for file in folder.iterdir()} == {"ce-seed9.json", "ce-seed0.json"}
 
 
 def test_details_count_the_seeds_on_which_a_booster_met_its_bound(tmp_path):
@@ -341,7 +342,7 @@ def test_details_count_the_seeds_on_which_a_booster_met_its_bound(tmp_path):
         path = file.with_name(f"ours-theta0.75-seed{number}.json")
         path.write_text(json.dumps(json.loads(path.read_text()) | {"boosting": {**boosting, "bound_met": met}}))
     (table,) = work.tables(work.results()[0])
-    assert {detail.row: detail.bound_met for detail in table.details} == {"CE": None, "Ours": 1}
+    assert {detail.row: detail.bound_met for detail in table.details} == {"CE": None, "Ours": (1, 2)}
     assert "| 1 of 2 | - |" in table_markdown(work, [table])
 
 

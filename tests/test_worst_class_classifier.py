@@ -282,8 +282,11 @@ class TestRows:
         assert model.n_folds_ == 1
 
     def test_fewer_folds_for_many_rows(self):
-        assert [default_folds(n) for n in (100, 20_000, 20_001, 100_000, 100_001)] == [5, 5, 3, 3, 1]
-        assert [default_folds(n, images=True) for n in (5_000, 5_001, 10_000, 10_001)] == [5, 3, 3, 1]
+        of_two = lambda n, **kind: default_folds(np.array([n // 2, n - n // 2]), **kind)  # noqa: E731
+        assert [of_two(n) for n in (100, 20_000, 20_001, 100_000, 100_001)] == [5, 5, 3, 3, 1]
+        assert [of_two(n, images=True) for n in (5_000, 5_001, 10_000, 10_001)] == [5, 3, 3, 1]
+        for smallest, folds in ((500, 1), (499, 3)):  # a fifth of 500 is enough to choose offsets by
+            assert default_folds(np.array([200_000, smallest])) == folds
 
 
 class TestLearners:

@@ -140,7 +140,8 @@ def progress_of(work: Reproduction) -> dict[str, Any]:
 
     target, cells, (results, _) = work.target, work.cells(), work.results()
     facts = {"target": target.name, "alias": target.alias, "shows": target.title, "absent_data": list(work.absent)}
-    return {**facts, "cells": len(cells), "finished": len(results), "seconds_left": seconds_left(cells, results)}
+    left = seconds_left(work.cells(trainable=True), results)
+    return {**facts, "cells": len(cells), "finished": len(results), "seconds_left": left}
 
 
 def listing(found: list[dict[str, Any]]) -> list[str]:

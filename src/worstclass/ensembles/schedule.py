@@ -7,8 +7,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-#: numbers of folds, and the rows or images up to which each is the default; one fold is a single held-out part
+from worstclass._typing import IntArray
+
+#: numbers of folds, and the rows or images up to which each is the default; one fold is a single held-out part, for
+#: which the smallest class needs so many rows
 FOLDS, MOST_ROWS, MOST_IMAGES = (5, 3, 1), (20_000, 100_000), (5_000, 10_000)
+LEAST_OF_CLASS = 500
 #: share of the time limit in which members may be tried on few rows, and in which the first fold of every member must
 #: be trained; combining them takes time, too
 TRY, FIRST_FOLD = 0.5, 0.7
@@ -16,10 +20,14 @@ TRY, FIRST_FOLD = 0.5, 0.7
 PLANNED = 0.9
 
 
-def default_folds(n_rows: int, *, images: bool = False) -> int:
-    """Return the number of folds: fewer for many rows, where one held-out part tells enough, and for costly images."""
-    limits = MOST_IMAGES if images else MOST_ROWS
-    return next((folds for folds, most in zip(FOLDS, limits, strict=False) if n_rows <= most), FOLDS[-1])
+def default_folds(class_sizes: IntArray, *, images: bool = False) -> int:
+    """Return the number of folds: fewer for many rows, where one held-out part has enough of every class.
+
+    Networks of images are better trained once for long than several times briefly, so they have fewer folds.
+    """
+    n_rows, limits = class_sizes.sum(), MOST_IMAGES if images else MOST_ROWS
+    folds = next((folds for folds, most in zip(FOLDS, limits, strict=False) if n_rows <= most), FOLDS[-1])
+    return max(folds, FOLDS[1]) if class_sizes.min() < LEAST_OF_CLASS else folds
 
 
 def extrapolate(rows: tuple[int, int], seconds: tuple[float, float], n_rows: int) -> float:

@@ -93,13 +93,13 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1), one for all classes or
         a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
         errors.
-    cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1;
-        of images 5 up to 5,000, 3 up to 10,000, then 1: their networks are better trained longer than several times.
+    cv : number of folds; 1 holds out a fifth of the rows. ``"auto"``: 5 up to 20,000 rows, 3 up to 100,000, then 1; of
+        images 5 up to 5,000, 3 up to 10,000, then 1. It is at least 3 if a class has fewer than 500 rows.
     time_limit : seconds that ``fit`` may take. Fewer members and fewer folds are trained, and ``notes_`` says so. The
         first learner is always trained, so list cheap ones first.
     max_epochs : epochs that all networks of all folds may take together. None: about 3,000 steps of the optimizer for
-        each network, in 10 to 150 epochs; a ``NetworkClassifier`` or booster keeps its own ``max_epochs``, which this
-        replaces. Each network has at least one epoch.
+        each network, in 10 to 150 epochs; for the default network of images 4,500, in 6 to 40. A ``NetworkClassifier``
+        or booster keeps its own ``max_epochs``, which this replaces. Each network has at least one epoch.
     n_jobs : folds that are trained in parallel, through joblib. None: 1, or as set by ``joblib.parallel_config``.
     random_state : seed of everything random; the global generators are neither read nor changed.
     callbacks : ``Callback`` objects; ``on_step_end`` is called after every member, with the time left. With a time
@@ -190,7 +190,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         seeds = seeds_of(self, checkpoint)
         held_out = None if X_val is None and y_val is None else self._validation_rows(X, X_val, y_val, labels.classes)
         images = getattr(rows, "ndim", 2) > 2
-        wanted = default_folds(len(labels.index), images=images) if self.cv == "auto" else int(self.cv)
+        wanted = default_folds(labels.totals, images=images) if self.cv == "auto" else int(self.cv)
         task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
         portfolio, notes = portfolio_for(self.learners, rows, labels.totals, len(task.splits[0][0]))
         give_epochs(portfolio, self.max_epochs, len(task.splits), images=images)

@@ -45,7 +45,7 @@ class Reproduction:
     root : folder of the data sets.
     n_seeds : seeds instead of those of the scale; None for those.
     own : entries of the user, beside those of the target.
-    problems : the problems at this scale whose data, or some of whose cells, are here.
+    problems : the problems at this scale whose data are here, or some of whose cells are finished.
     absent : title of every problem whose data cannot be read, and why.
     """
 
@@ -70,7 +70,8 @@ class Reproduction:
                 find(named_dataset(problem.data), self.root)
             except DatasetError as error:
                 absent[problem.title] = f"{str(error).split('. ')[0]}. `worstclass datasets` says how to get it."
-                if not any((self.cells_folder / name).glob("*.json")):
+                folder, entries = self.cells_folder / name, self.target.entries(problem)
+                if not any(file for entry in entries for file in folder.glob(f"{entry.name}-seed*.json")):
                     continue
             here.append(problem)
         names = {entry.name for problem in here for entry in self.target.entries(problem)}
@@ -85,13 +86,14 @@ class Reproduction:
         """Folder of the cells, which all targets of a scale share."""
         return self.folder / "cells"
 
-    def grids(self) -> list[Grid]:
-        """Return one grid for each problem."""
-        return [self._grid(problem) for problem in self.problems if self.target.entries(problem)]
+    def grids(self, *, trainable: bool = False) -> list[Grid]:
+        """Return one grid for each problem; with ``trainable`` only of those whose data are here."""
+        problems = [problem for problem in self.problems if not trainable or problem.title not in self.absent]
+        return [self._grid(problem) for problem in problems if self.target.entries(problem)]
 
-    def cells(self) -> list[Cell]:
-        """Return all cells."""
-        return cells_of(self.grids())
+    def cells(self, *, trainable: bool = False) -> list[Cell]:
+        """Return all cells, or those that can be trained here."""
+        return cells_of(self.grids(trainable=trainable))
 
     def run(
         self, progress: Callable[[str], None] | None = None, *, overwrite: bool = False, **options: Any
@@ -100,8 +102,7 @@ class Reproduction:
 
         ``overwrite`` removes the results that were made with other settings; without it they are refused.
         """
-        absent = {problem.name for problem in self.problems if problem.title in self.absent}
-        grids = [grid for grid in self.grids() if grid.data not in absent]
+        grids = self.grids(trainable=True)
         for grid in grids:
             for entry in grid.entries:
                 if entry not in self.own:
@@ -222,7 +223,8 @@ class Detail:
     largest_mean : the largest of the mean class errors, in percent, which the paper may have printed.
     difference, difference_error : worst-class error minus that of the reference on the same seeds, with its standard
         error.
-    bound_met : of a booster, on how many seeds every class met its floor on the training rows; None of others.
+    bound_met : of a method with floors, on how many seeds every class met its floor on the training rows, and on how
+        many that is known; None of others.
     chosen : of several entries, how often validation rows chose each.
     """
 
@@ -235,7 +237,7 @@ class Detail:
     epochs: float | None
     n_members: float | None
     seconds: float | None
-    bound_met: int | None
+    bound_met: tuple[int, int] | None
     chosen: Mapping[str, int]
 
 
@@ -446,7 +448,7 @@ def _details(
             epochs=_mean(result.epochs for result in results.values()),
             n_members=_mean(result.n_members for result in results.values()),
             seconds=_mean(result.seconds for result in results.values()),
-            bound_met=sum(met) if met else None,
+            bound_met=(sum(met), len(met)) if met else None,
             chosen={name: names.count(name) for name in sorted(set(names))} if len(row.entries(problem)) > 1 else {},
         )
     ]

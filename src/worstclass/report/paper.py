@@ -113,7 +113,7 @@ def differences(work: Reproduction) -> list[str]:
         lines.append(f"Scale {work.scale}, {', '.join(names)}: {text}.")
     shown = {problem.title for problem in work.problems}
     lines += [f"{title} is not here: {why}" for title, why in work.absent.items() if title not in shown]
-    lines += [f"{title}: only finished cells. {why}" for title, why in work.absent.items() if title in shown]
+    lines += [f"{title} is shown from finished cells. {why}" for title, why in work.absent.items() if title in shown]
     return lines
 
 
@@ -158,7 +158,7 @@ def _detail_cells(detail: Detail) -> list[str]:
     difference = "-" if detail.difference is None else f"{detail.difference:+.1f}{error}"
     amounts = ["-" if value is None else f"{value:,.0f}" for value in (detail.epochs, detail.n_members)]
     time = "-" if detail.seconds is None else duration(detail.seconds)
-    met = "-" if detail.bound_met is None else f"{detail.bound_met} of {detail.n}"
+    met = "-" if detail.bound_met is None else "{} of {}".format(*detail.bound_met)
     chosen = ", ".join(f"{name} ({n})" for name, n in detail.chosen.items()) or "-"
     known = [detail.problem, detail.row, str(detail.n), f"{detail.largest_mean:.1f}", difference]
     return [*known, *amounts, time, met, chosen]
