@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest, rankdata
 
+from worstclass.experiments.paper import find_target
+from worstclass.experiments.reproduction import Reproduction
 from worstclass.experiments.significance import ALPHA, PairedTest, holm, paired_tests
 
 #: end of the name of a method with decision offsets
@@ -23,6 +25,8 @@ OFFSETS = "+offsets"
 #: our method
 NETWORKS = "auto-networks"
 AUTO = "auto"
+#: end of the name of a problem that gives the network and the compute of `auto` to other methods
+MEDIUM = "-medium"
 #: names what no decision looked at
 UNDECIDED_FILE = "undecided.json"
 #: marks it in the report
@@ -127,6 +131,22 @@ def undecided_pairs(pairs: Iterable[Pair], patterns: Sequence[str]) -> list[Pair
 # writing
 
 
+def reproduced(folder: Path) -> list[dict[str, Any]]:
+    """Return the cells of the paper's tables of artificial data that `worstclass reproduce` made in a folder."""
+    works = [Reproduction(find_target(name), folder.name, folder) for name in ("table1", "table2")]
+    return [
+        {
+            "problem": result.data,
+            "draw": result.seed,
+            "method": result.method,
+            "errors": {"worst": result.test["worst_error"], "plain": result.test["plain_error"]},
+            "provenance": {"commit": result.provenance.commit},
+        }
+        for work in works
+        for result in work.results()[0]
+    ]
+
+
 def report(folder: Path) -> str:
     """Write everything that the folder holds as Markdown."""
     cells = read_json(folder.glob("tables/*/*.json"))
@@ -137,7 +157,7 @@ def report(folder: Path) -> str:
         lines += tables_part(cells, patterns, folder.name)
     if ablation := read_json(folder.glob("ablation/*/*.json")):
         lines += ablation_part(ablation)
-    if networks := read_json(folder.glob("networks/*/*.json")):
+    if networks := [*read_json(folder.glob("networks/*/*.json")), *reproduced(folder.parent / "reproduction" / "cpu")]:
         lines += networks_part(networks)
     if cost := read_json(folder.glob("cost/*.json")):
         lines += cost_part(cost)
@@ -370,34 +390,40 @@ def ablation_part(records: list[dict[str, Any]]) -> list[str]:
 
 
 def networks_part(records: list[dict[str, Any]]) -> list[str]:
-    """Show the errors of each method on each problem, and the differences of auto-networks on the draws of both."""
+    """Show the errors of each method on each problem, and what both of ours have less on the draws of both."""
     lines = [
         "## Networks",
         "",
         "Mean worst-class test error and its standard error over draws; epochs in all are equal. Differences are of "
-        "the draws that both methods have. `auto` has a budget of its own. Best offsets: the worst class of the same "
-        "model if the test rows chose its offsets, which no honest choice can beat (where it was measured).",
+        "the draws that both methods have. `auto` has a budget of its own; the problems `...-medium` give its network "
+        "and its compute to other methods. Best offsets: the worst class of the same model if the test rows chose its "
+        "offsets, which no honest choice can beat (where it was measured). The paper's artificial data with other "
+        "methods than `auto` are the cells of `worstclass reproduce table1` and `table2`.",
         "",
     ]
     rows = []
-    for problem in dict.fromkeys(record["problem"] for record in records):
-        own = [record for record in records if record["problem"] == problem]
+    by_problem: dict[str, list[dict[str, Any]]] = {}
+    for record in sorted(records, key=lambda record: (record["problem"], record["draw"])):
+        by_problem.setdefault(record["problem"], []).append(record)
+    for problem, own in by_problem.items():
+        equal_compute = [each for each in by_problem.get(problem.removesuffix(MEDIUM), ()) if each["method"] == AUTO]
         errors: dict[str, dict[int, dict[str, Any]]] = {}
-        for record in sorted(own, key=lambda record: record["draw"]):
+        for record in [*own, *(equal_compute if problem.endswith(MEDIUM) else ())]:
             known = {**record["errors"], "best": record.get("peeking")}
             errors.setdefault(record["method"], {})[record["draw"]] = known
-        ours, least = errors.get(NETWORKS, {}), own[0]["least_possible"]
+        least = next((record["least_possible"] for record in own if record.get("least_possible")), None)
         for method in sorted(errors, key=_order):
             found = errors[method]
-            both = [ours[draw]["worst"] - found[draw]["worst"] for draw in found if draw in ours]
-            worst = np.array([found[draw]["worst"] for draw in found])
-            plain = np.mean([found[draw]["plain"] for draw in found])
-            paired = "" if method == NETWORKS or not both else with_error(np.array(both))
-            shown = [problem, method, str(len(found)), with_error(worst), percent(float(plain)), paired]
+            worst, plain = (np.array([error[kind] for error in found.values()]) for kind in ("worst", "plain"))
+            shown = [problem, method, str(len(found)), with_error(worst), percent(float(plain.mean()))]
+            for ours in (AUTO, NETWORKS):
+                both = [draw for draw in found if ours != method and draw in errors.get(ours, ())]
+                less = np.array([errors[ours][draw]["worst"] - found[draw]["worst"] for draw in both])
+                shown.append(with_error(less) if both else "")
             best = [error["best"] for error in found.values() if error["best"] is not None]
             rows.append([*shown, with_error(np.array(best)) if best else "", "" if least is None else percent(least)])
-    paired_head, bounds = f"{NETWORKS} minus it", ["best offsets", "least possible"]
-    head = ["problem", "method", "draws", "worst class", "all rows", paired_head, *bounds]
+    ours_head = [f"{name} minus it" for name in (AUTO, NETWORKS)]
+    head = ["problem", "method", "draws", "worst class", "all rows", *ours_head, "best offsets", "least possible"]
     return [*lines, *markdown(head, rows), "", f"Commits {commits_of(records)}.", ""]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -187,6 +188,30 @@ def test_undecided_and_cost_are_reported_from_the_files(tmp_path):
     assert "over all sizes: 1.00 (1: proportional)" in text
     assert "| 10,000 x 30, 8 | 5 | 6.0 | 1.20 | 1 | logistic |" in text
     assert "Commits 0123456789ab+changes." in text
+
+
+def test_networks_are_compared_on_common_draws_and_auto_with_those_of_its_compute(tmp_path):
+    errors = {("toy", "auto"): [0.3, 0.5], ("toy", "auto-networks"): [0.4], ("toy-medium", "ce"): [0.2, 0.6, 0.1]}
+    for (problem, method), found in errors.items():
+        for draw, worst in enumerate(found):
+            record = {"problem": problem, "draw": draw, "method": method, "least_possible": None}
+            record |= {"errors": {"worst": worst, "plain": worst / 2}, "provenance": {"commit": "0123456789abcdef"}}
+            quality.write(tmp_path / "q" / "networks" / problem / f"{draw}-{method}.json", record)
+    text = report(tmp_path / "q")
+    assert "| toy | auto | 2 | 40.0 ± 10.0% | 20.0% |  | 10.0% |  |  |" in text
+    assert "| toy | auto-networks | 1 | 40.0% | 20.0% | -10.0% |  |  |  |" in text
+    assert "| toy-medium | auto | 2 | 40.0 ± 10.0% | 20.0% |  |  |  |  |" in text
+    assert "| toy-medium | ce | 3 | 30.0 ± 15.3% | 15.0% | 0.0 ± 10.0% |  |  |  |" in text
+
+
+def test_cells_of_the_paper_count_as_networks(tmp_path):
+    shutil.copytree(RESULTS / "reproduction" / "cpu" / "cells" / "squares", tmp_path / "reproduction/cpu/cells/squares")
+    worst = [
+        json.loads(file.read_text())["test"]["worst_error"]
+        for file in (tmp_path / "reproduction").rglob("naive-seed*.json")
+    ]
+    shown = f"| squares | naive | {len(worst)} | {100 * np.mean(worst):.1f} ± "
+    assert shown in report(tmp_path / "q")
 
 
 @pytest.mark.skipif(not (RESULTS / "quality.md").exists(), reason="the scoreboard was not run yet")
