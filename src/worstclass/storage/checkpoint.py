@@ -179,7 +179,7 @@ def write_result(place: Path, result: Mapping[str, Any], clock: Clock) -> None:
     """Write a result as a whole or not at all; what cannot be stored without a pickle is computed again."""
     part = place.with_name(f"{place.name}{WRITING}")
     if any(isinstance(each, BaseEstimator) for each in parts_of(result)):
-        import skops.io  # noqa: F401  (seconds, which saving the model would take as well)
+        files.import_skops()  # saving the model would take that time as well
     with clock.writing(), files_explained(place.parent):
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)

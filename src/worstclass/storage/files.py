@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -58,10 +60,26 @@ def write_json(file: Path, values: Any, *, indent: int | None = 1) -> None:
     file.write_text(json.dumps(values, indent=indent, allow_nan=False) + "\n", encoding="utf-8")
 
 
+@cache
+def import_skops() -> Any:
+    """Import skops, which takes a second: it imports all of scikit-learn.
+
+    The modules of scikit-learn that adapt torch, dask and cupy are left out. They would import these packages, which
+    takes three seconds more, and hold no estimator.
+    """
+    adapters = [f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy")]
+    left_out = [name for name in adapters if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(left_out))  # type: ignore[arg-type]  # None: an import fails
+    try:
+        return importlib.import_module("skops.io")
+    finally:
+        for name in left_out:
+            del sys.modules[name]
+
+
 def write_sklearn(estimator: Any, file: Path) -> None:
     """Write an estimator with skops."""
-    from skops import io as skops_io  # it loads all of scikit-learn, which takes seconds
-
+    skops_io = import_skops()
     file.parent.mkdir(exist_ok=True)
     try:
         content = canonical(skops_io.dumps(estimator))
@@ -76,7 +94,7 @@ def write_sklearn(estimator: Any, file: Path) -> None:
 
 def read_sklearn(file: Path, trusted: Sequence[str], digest: str | None = None) -> Any:
     """Read an estimator; refuse a file with types that are neither scikit-learn's nor trusted."""
-    from skops import io as skops_io  # it loads all of scikit-learn, which takes seconds
+    skops_io = import_skops()
     from skops.io.exceptions import UntrustedTypesFoundException
 
     content = _content(file, digest)
