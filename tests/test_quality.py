@@ -243,3 +243,18 @@ def test_the_table_of_the_readme_is_that_of_the_scoreboard():
     for text, worst, rank, plain in rows:
         method = next(name for part, name in names.items() if part in text)
         assert [worst, rank, plain] == [shown[method][2], shown[method][3], shown[method][7]]
+
+
+@pytest.mark.skipif(not (RESULTS / "quality.md").exists(), reason="no results yet")
+def test_the_images_of_the_readme_are_those_of_the_scoreboard():
+    problems = {"imbalanced CIFAR-10": "imbalanced-cifar10-medium", "RetinaMNIST": "retinamnist-medium"}
+    methods = ("auto", "ce+offsets", "vs", "la")
+    readme = (RESULTS.parents[1] / "README.md").read_text().split("| logit adjustment |")[1].split("\n\n")[0]
+    lines = (RESULTS / "quality.md").read_text().splitlines()
+    rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in readme.splitlines()[2:]]
+    assert [row[0] for row in rows] == list(problems)
+    for name, *cells in rows:
+        for method, shown in zip(methods, cells, strict=True):
+            found = [line for line in lines if line.startswith(f"| {problems[name]} | {method} |")]
+            worst, _, seeds = shown.partition(" (")
+            assert f"| {seeds.split()[0] if seeds else 3} | {worst} |" in found[0]
