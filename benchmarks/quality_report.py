@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import binomtest, rankdata
 
 from worstclass.experiments.paper import find_target
-from worstclass.experiments.reproduction import Reproduction
+from worstclass.experiments.reproduction import Reproduction, average_error, worst_error
 from worstclass.experiments.significance import ALPHA, PairedTest, holm, paired_tests
 
 #: end of the name of a method with decision offsets
@@ -139,11 +139,13 @@ def reproduced(folder: Path) -> list[dict[str, Any]]:
             "problem": result.data,
             "draw": result.seed,
             "method": result.method,
-            "errors": {"worst": result.test["worst_error"], "plain": result.test["plain_error"]},
+            "errors": {"worst": worst_error(result) / 100, "plain": average_error(problem, result) / 100},
             "provenance": {"commit": result.provenance.commit},
         }
         for work in works
+        for problem in work.problems
         for result in work.results()[0]
+        if result.data == problem.name
     ]
 
 
