@@ -24,7 +24,7 @@ demo: $(STAMP)  ## train on the paper's balanced artificial data, with progress;
 	$(BIN)/python examples/demo.py --out demo-output
 
 test: $(STAMP)  ## all fast tests, documented examples included
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2
 
 slow: $(STAMP)  ## tests that train for minutes, and fuzzing
 	$(BIN)/python -m pytest -m slow
