@@ -18,7 +18,7 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import training_labels
 from worstclass.ensembles import combination
-from worstclass.ensembles.combination import MAX_MEMBERS, Combination, choose_members, combine
+from worstclass.ensembles.combination import Combination, combine, cross_combine, with_offsets
 from worstclass.ensembles.members import HeldOutTask, class_probabilities, train_member
 from worstclass.ensembles.portfolio import portfolio_for
 from worstclass.learners.sklearn_learner import with_seed
@@ -26,12 +26,13 @@ from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, least
 from worstclass.wrappers.scores import log_probabilities
 
 Parts = Sequence[FloatArray]
+Choose = Callable[[Parts, IntArray, Combination], Combination]
 
 
-def _error_by(error_of: Callable[..., tuple[FloatArray, float]]) -> Callable[[Parts, IntArray], Combination]:
-    """Return the default with members chosen by another error."""
+def _error_by(error_of: Callable[..., tuple[FloatArray, float]]) -> Choose:
+    """Return members that are chosen once, by another error."""
 
-    def chosen(parts: Parts, target: IntArray) -> Combination:
+    def chosen(parts: Parts, target: IntArray, default: Combination) -> Combination:
         usual, combination.worst_error_of = combination.worst_error_of, error_of
         try:
             return combine(parts, target, None)
@@ -50,17 +51,12 @@ def _counted(p: FloatArray, target: IntArray, quota: Any, start: Any) -> tuple[F
     return offsets, OffsetProblem(log_probabilities(p), target).merit(offsets).worst
 
 
-def _weighted(weights: FloatArray, parts: Parts, target: IntArray) -> Combination:
-    scores = Combination(weights, np.zeros(parts[0].shape[1])).scores(parts)
-    return Combination(weights, find_offsets(scores, target))
-
-
-def _offsets_by(find: Callable[[FloatArray, IntArray], FloatArray]) -> Callable[[Parts, IntArray], Combination]:
+def _offsets_by(find: Callable[[FloatArray, IntArray], FloatArray]) -> Choose:
     """Return the members of the default with offsets that are found in another way."""
 
-    def chosen(parts: Parts, target: IntArray) -> Combination:
-        weights = choose_members(parts, target, None, MAX_MEMBERS)
-        return Combination(weights, find(Combination(weights, np.zeros(parts[0].shape[1])).scores(parts), target))
+    def chosen(parts: Parts, target: IntArray, default: Combination) -> Combination:
+        scores = Combination(default.weights, np.zeros(parts[0].shape[1])).scores(parts)
+        return Combination(default.weights, find(scores, target))
 
     return chosen
 
@@ -76,21 +72,22 @@ def _by_counts(scores: FloatArray, target: IntArray) -> FloatArray:
     return find_offsets(scores, target, np.bincount(target, minlength=scores.shape[1]))
 
 
-def _without_offsets(parts: Parts, target: IntArray) -> Combination:
-    return Combination(choose_members(parts, target, None, MAX_MEMBERS), np.zeros(parts[0].shape[1]))
+def _mean_of_all(parts: Parts, target: IntArray, default: Combination) -> Combination:
+    return with_offsets(np.full(len(parts), 1 / len(parts)), parts, target, None)
 
 
-#: variant -> how members and offsets are chosen on the held-out probabilities
-VARIANTS: dict[str, Callable[[Parts, IntArray], Combination]] = {
-    "the default": lambda parts, target: combine(parts, target, None),
-    "no offsets": _without_offsets,
+#: variant -> how members and offsets are chosen on the held-out probabilities, given the choice of the default
+VARIANTS: dict[str, Choose] = {
+    "the default": lambda parts, target, default: default,
+    "no offsets": _offsets_by(lambda scores, target: np.zeros(scores.shape[1])),
     "offsets by labelled rows alone": _offsets_by(_by_labels),
     "offsets by counts alone": _offsets_by(_by_counts),
-    "the best member alone": lambda parts, target: combine(parts, target, None, 1),
-    "the mean of all members": lambda parts, target: _weighted(np.full(len(parts), 1 / len(parts)), parts, target),
-    "up to 20 members": lambda parts, target: combine(parts, target, None, 20),
-    "chosen by the smoothed error alone": _error_by(_smoothed),
-    "chosen by the counted error alone": _error_by(_counted),
+    "the mean of all members": _mean_of_all,
+    "members chosen once": lambda parts, target, default: combine(parts, target, None),
+    "chosen once, the best member alone": lambda parts, target, default: combine(parts, target, None, 1),
+    "chosen once, up to 20 members": lambda parts, target, default: combine(parts, target, None, 20),
+    "chosen once, by the smoothed error alone": _error_by(_smoothed),
+    "chosen once, by the counted error alone": _error_by(_counted),
 }
 
 
@@ -107,19 +104,20 @@ def run_ablation_cell(X: Any, y: Any, X_test: Any, y_test: Any, seed: int) -> di
         held_out = [member.probability for member in members]
         answers = [[class_probabilities(model, new, K) for model in member.models] for member in members]
         refitted = [class_probabilities(model.fit(rows, labels.index), new, K) for model in portfolio.values()]
-        found = {name: choose(held_out, members[0].target) for name, choose in VARIANTS.items()}
+        target = members[0].target
+        default, _ = cross_combine(held_out, target, None, seed)
+        found = {name: choose(held_out, target, default) for name, choose in VARIANTS.items()}
 
     def worst(choice: Combination, parts: Parts) -> float:
         return class_report(y_test, labels.classes[choice.scores(parts).argmax(axis=1)]).worst_error
 
     bagged = [np.mean(parts, axis=0) for parts in answers]
-    default = found["the default"]
     errors = {name: worst(choice, bagged) for name, choice in found.items()}
     errors["one fold's models answer"] = worst(default, [parts[0] for parts in answers])
     errors["members refitted on all rows"] = worst(default, refitted)
-    target, alone = np.searchsorted(labels.classes, y_test), np.eye(len(members))
+    truth, alone = np.searchsorted(labels.classes, y_test), np.eye(len(members))
     peeking = [
-        worst(Combination(weights, _by_counts(Combination(weights, np.zeros(K)).scores(bagged), target)), bagged)
+        worst(Combination(weights, _by_counts(Combination(weights, np.zeros(K)).scores(bagged), truth)), bagged)
         for weights in (default.weights, np.full(len(members), 1 / len(members)), *alone)
     ]
     errors["offsets chosen on the test rows"] = peeking[0]

@@ -225,7 +225,7 @@ def test_predict_help_explains_the_columns(command):
 
 
 def test_an_interrupt_while_members_are_combined_keeps_the_model(command, place, monkeypatch):
-    counted, calls = worst_class.cross_fitted_counts, []
+    counted, calls = worst_class.cross_combine, []
 
     def interrupted_once(*arguments):
         calls.append(1)
@@ -233,7 +233,7 @@ def test_an_interrupt_while_members_are_combined_keeps_the_model(command, place,
             raise KeyboardInterrupt
         return counted(*arguments)
 
-    monkeypatch.setattr(worst_class, "cross_fitted_counts", interrupted_once)
+    monkeypatch.setattr(worst_class, "cross_combine", interrupted_once)
     code, shown = command(*DEFAULT, "--target", "kind", *IGNORE, "--set", "cv=2")
     assert code == 1
     assert "interrupted: the model has the 5 finished members" in shown

@@ -11,8 +11,9 @@ from worstclass.ensembles.combination import (
     Combination,
     choose_members,
     combine,
-    cross_fitted_counts,
+    cross_combine,
     stratified_folds,
+    with_offsets,
     worst_error_of,
 )
 from worstclass.floors import Floors
@@ -28,6 +29,15 @@ def draw(rng, n_rows, K, strength):
     logits[np.arange(n_rows), target] += strength
     odds = np.exp(strength * logits)
     return odds / odds.sum(axis=1, keepdims=True), target
+
+
+def equally_good(rng, n_rows, K, n_members):
+    """Members whose probabilities err independently of each other, and the labels of their rows."""
+    target = draw(rng, n_rows, K, 1.0)[1]
+    logits = rng.normal(size=(n_members, n_rows, K))
+    logits[:, np.arange(n_rows), target] += 1
+    odds = np.exp(logits)
+    return list(odds / odds.sum(axis=2, keepdims=True)), target
 
 
 def test_scores_by_hand():
@@ -122,10 +132,9 @@ def test_the_estimate_is_not_optimistic():
         seen = [draw(np.random.default_rng(5000 + number), 240, K, s) for s in strengths]
         target, truth = seen[0][1], new[0][1]
         parts = [p for p, _ in seen]
-        found = combine(parts, target, None, 6)
+        found, counts = cross_combine(parts, target, None, int(rng.integers(2**31)))
         real = found.scores([p for p, _ in new]).argmax(axis=1)
         real_errors = 1 - count_correct(truth, real, K) / np.bincount(truth)
-        counts = cross_fitted_counts(parts, target, None, int(rng.integers(2**31)))
         differences.append(np.mean(np.asarray(counts.errors) - real_errors))
         own = found.scores(parts).argmax(axis=1)
         optimistic.append(np.mean(1 - count_correct(target, own, K) / np.bincount(target) - real_errors))
@@ -140,8 +149,45 @@ def test_a_single_row_of_every_class_is_judged_by_the_others():
     rng = np.random.default_rng(0)
     target = np.arange(6)
     probabilities = rng.dirichlet(np.ones(6), size=6)
-    counts = cross_fitted_counts([probabilities], target, None, 0)
+    _, counts = cross_combine([probabilities], target, None, 0)
     assert counts.total.tolist() == [1] * 6
     folds = stratified_folds(target, 5, 0)
     assert sorted(row for _, judged in folds for row in judged) == target.tolist()
     assert all(not set(others) & set(judged) for others, judged in folds)
+
+
+def test_the_mean_of_six_choices_counts():
+    parts, target = equally_good(np.random.default_rng(7), 60, 3, 3)
+    found, _ = cross_combine(parts, target, None, 3)
+    choices = [combine(parts, target, None).weights]
+    for others, _ in stratified_folds(target, 5, 3):
+        choices.append(combine([p[others] for p in parts], target[others], None).weights)
+    assert len({tuple(weights) for weights in choices}) > 1  # the choices differ, or the mean would show nothing
+    assert np.allclose(found.weights, np.mean(choices, axis=0))
+    assert np.array_equal(found.offsets, with_offsets(found.weights, parts, target, None).offsets)
+
+
+def test_a_fifth_is_judged_by_the_choice_that_was_made_without_it():
+    """A member that knows nothing but the labels of one fifth must not be judged right there."""
+    rng = np.random.default_rng(8)
+    p, target = draw(rng, 300, 3, 1.0)
+    _, judged = stratified_folds(target, 5, 0)[0]
+    cheat = np.full((300, 3), 1 / 3)
+    cheat[judged] = np.eye(3)[(target[judged] + 1) % 3]  # always wrong there, no opinion elsewhere
+    _, counts = cross_combine([p, cheat], target, None, 0)
+    right = np.zeros(3, dtype=np.int64)
+    for others, fold in stratified_folds(target, 5, 0):
+        choice = combine([p[others], cheat[others]], target[others], None)
+        right += count_correct(target[fold], choice.scores([p[fold], cheat[fold]]).argmax(axis=1), 3)
+    assert counts.correct.tolist() == right.tolist()
+    assert counts.total.tolist() == np.bincount(target).tolist()
+
+
+def test_six_choices_vary_less_than_one():
+    """Simulation: over draws of 120 rows, the weights of three equally good members are spread less."""
+    once, several = [], []
+    for seed in range(12):
+        parts, target = equally_good(np.random.default_rng(seed), 120, 3, 3)
+        once.append(combine(parts, target, None).weights)
+        several.append(cross_combine(parts, target, None, 0)[0].weights)
+    assert np.std(several, axis=0).mean() < np.std(once, axis=0).mean()

@@ -4,6 +4,9 @@ Everything here sees only probabilities of held-out rows. The worst-class error 
 so the combination that is best by counts often owes it to a row or two of the smallest class. The smoothed worst-class
 error of ``wrappers.offset_search`` does not, but it favours members whose scores are so widely spread that smoothing
 hides their errors. So members are chosen by the mean of both, at the offsets that make the smoothed error least.
+
+A choice on few rows still owes much to chance, so it is made several times, each time without a part of the rows, and
+the mean of the chosen weights counts. The rows that were left out judge the choice that was made without them.
 """
 
 from __future__ import annotations
@@ -61,13 +64,53 @@ def combine(
     floors : accuracy floors, which come first (see ``wanted_rows``); None makes the worst-class error small.
     max_members : members that are added up, at most; one may be added several times.
     """
-    n_rows = np.bincount(target, minlength=probabilities[0].shape[1])
-    quota = None if floors is None else wanted_rows(floors, n_rows)
     few = few_rows(target)
-    few_quota = None if floors is None else wanted_rows(floors, np.bincount(target[few], minlength=len(n_rows)))
-    weights = choose_members([p[few] for p in probabilities], target[few], few_quota, max_members)
-    scores = Combination(weights, np.zeros(len(n_rows))).scores(probabilities)
-    return Combination(weights, find_offsets(scores, target, quota))
+    parts = [p[few] for p in probabilities]
+    weights = choose_members(parts, target[few], _quota(floors, target[few], parts[0].shape[1]), max_members)
+    return with_offsets(weights, probabilities, target, floors)
+
+
+def cross_combine(
+    probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None, seed: int
+) -> tuple[Combination, ClassCounts]:
+    """Choose members on all held-out rows and without each fifth of them; judge each fifth by the choice without it.
+
+    Parameters
+    ----------
+    probabilities, target, floors : as of ``combine``.
+    seed : of the fifths.
+
+    Returns
+    -------
+    The combination with the mean weights of these choices, and offsets by all rows; and the right rows of each class,
+    none judged by members and offsets that it helped to choose.
+
+    References
+    ----------
+    Caruana, Niculescu-Mizil, Crew and Ksikes, "Ensemble Selection from Libraries of Models", ICML 2004: bagged choice.
+    """
+    K = probabilities[0].shape[1]
+    answers = np.zeros(len(target), dtype=np.int64)
+    choices = [combine(probabilities, target, floors).weights]
+    for others, judged in stratified_folds(target, JUDGE_FOLDS, seed):
+        choice = combine([p[others] for p in probabilities], target[others], floors)
+        answers[judged] = choice.scores([p[judged] for p in probabilities]).argmax(axis=1)
+        choices.append(choice.weights)
+    counts = ClassCounts(count_correct(target, answers, K), np.bincount(target, minlength=K))
+    return with_offsets(np.mean(choices, axis=0), probabilities, target, floors), counts
+
+
+def with_offsets(
+    weights: FloatArray, probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None
+) -> Combination:
+    """Return the combination of given weights, with offsets that the held-out rows choose."""
+    K = probabilities[0].shape[1]
+    scores = Combination(weights, np.zeros(K)).scores(probabilities)
+    return Combination(weights, find_offsets(scores, target, _quota(floors, target, K)))
+
+
+def _quota(floors: Floors | None, target: IntArray, n_classes: int) -> IntArray | None:
+    return None if floors is None else wanted_rows(floors, np.bincount(target, minlength=n_classes))
 
 
 def few_rows(target: IntArray) -> IntArray:
@@ -134,22 +177,10 @@ def worst_error_of(
     return offsets, (smoothed + OffsetProblem(scores, target, quota).merit(offsets).worst) / 2
 
 
-def cross_fitted_counts(
-    probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None, seed: int
-) -> ClassCounts:
-    """Count right rows, each judged by members and offsets that it did not help to choose."""
-    K = probabilities[0].shape[1]
-    answers = np.zeros(len(target), dtype=np.int64)
-    for others, judged in stratified_folds(target, JUDGE_FOLDS, seed):
-        combination = combine([p[others] for p in probabilities], target[others], floors)
-        answers[judged] = combination.scores([p[judged] for p in probabilities]).argmax(axis=1)
-    return ClassCounts(count_correct(target, answers, K), np.bincount(target, minlength=K))
-
-
 def seconds_to_combine(
     probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None
 ) -> Callable[[int], float]:
-    """Time one combination; return the seconds of it and of ``cross_fitted_counts`` for so many times the rows."""
+    """Time one combination; return the seconds of ``cross_combine`` for so many times the rows."""
     started = time.perf_counter()
     combine(probabilities, target, floors)
     once = time.perf_counter() - started

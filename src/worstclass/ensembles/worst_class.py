@@ -30,7 +30,7 @@ from worstclass.data.labels import Labels, known_labels, require_pair, training_
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
-from worstclass.ensembles.combination import Combination, combine, cross_fitted_counts, seconds_to_combine
+from worstclass.ensembles.combination import Combination, combine, cross_combine, seconds_to_combine
 from worstclass.ensembles.members import (
     Candidate,
     HeldOutTask,
@@ -346,8 +346,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Choose members and offsets, keep what was chosen, and estimate the error of each class."""
         probabilities, target = [candidate.probability for candidate in candidates], candidates[0].target
-        combination = combine(probabilities, target, floors)
-        counts = cross_fitted_counts(probabilities, target, floors, seed)
+        combination, counts = cross_combine(probabilities, target, floors, seed)
         self.classes_, self.seen_rows_ = classes, SeenRows.of(*seen)
         self._report(counts, floors)
         self._keep(candidates, combination)
