@@ -43,7 +43,7 @@ from worstclass import (
 )
 from worstclass.boosting.callbacks import Callback
 from worstclass.data.augmentation import Augmentation
-from worstclass.ensembles import worst_class
+from worstclass.ensembles import training, worst_class
 from worstclass.ensembles.members import Candidate, log_loss
 from worstclass.ensembles.portfolio import SoftmaxSVC, give_epochs, portfolio_for
 from worstclass.ensembles.schedule import Schedule, default_folds
@@ -411,7 +411,7 @@ class TestTime:
         assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
 
     def test_two_networks_share_the_time_and_keep_their_folds(self, monkeypatch):
-        monkeypatch.setattr(worst_class, "seconds_to_combine", lambda *arguments: lambda folds: 0.0)
+        monkeypatch.setattr(training, "seconds_to_combine", lambda *arguments: lambda folds: 0.0)
         ticks = itertools.count()
         monkeypatch.setattr("time.perf_counter", lambda: next(ticks) / 20)  # the same on a machine of any speed
         X, y = load_iris(return_X_y=True)

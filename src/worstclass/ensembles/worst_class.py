@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -23,36 +21,22 @@ from worstclass._progress import steps
 from worstclass._state import Checkpoint, Stateful
 from worstclass._text import n_of
 from worstclass._typing import FloatArray
-from worstclass.boosting.callbacks import Callback, StepInfo, check_callbacks, failures_told, tell
+from worstclass.boosting.callbacks import Callback, check_callbacks, failures_told, tell
 from worstclass.checkpoints import checkpoint_of, seeds_of
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.labels import Labels, known_labels, require_pair, training_labels
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
-from worstclass.ensembles.combination import Combination, combine, cross_combine, seconds_to_combine
-from worstclass.ensembles.members import (
-    Candidate,
-    HeldOutTask,
-    class_probabilities,
-    ends_in_time,
-    estimated_seconds,
-    train_member,
-)
-from worstclass.ensembles.portfolio import OWNER, Portfolio, give_epochs, portfolio_for
-from worstclass.ensembles.schedule import FIRST_FOLD, Schedule, default_folds
-from worstclass.exceptions import (
-    BudgetSpentWarning,
-    CheckpointError,
-    DataError,
-    LearnerFailedWarning,
-    UnmetBoundWarning,
-)
+from worstclass.ensembles.combination import Combination, combine, cross_combine
+from worstclass.ensembles.members import Candidate, HeldOutTask, class_probabilities
+from worstclass.ensembles.portfolio import OWNER, give_epochs, portfolio_for
+from worstclass.ensembles.schedule import Schedule, default_folds
+from worstclass.ensembles.training import PortfolioTraining
+from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
 from worstclass.floors import Floors
 from worstclass.learners.estimator import check_columns
-from worstclass.learners.sklearn_learner import with_seed
 from worstclass.metrics import ClassCounts, ClassReport, Shortfall, count_correct
-from worstclass.randomness import SeedTree
 from worstclass.wrappers.base import indexable
 from worstclass.wrappers.scores import log_probabilities
 
@@ -82,8 +66,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
 
     It trains a small portfolio of classifiers, each on several folds, and keeps their probabilities for the rows that
     were held out. On those it chooses which members answer together (greedy ensemble selection by a smoothed
-    worst-class error) and the decision offset of each class. The models of all folds of the chosen members stay, and
-    their mean probability plus the offsets answers.
+    worst-class error, six times, each time on other rows) and the decision offset of each class. The models of all
+    folds of the chosen members stay, and their mean probability plus the offsets answers.
 
     Parameters
     ----------
@@ -195,10 +179,14 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         portfolio, notes = portfolio_for(self.learners, rows, labels.totals, len(task.splits[0][0]))
         give_epochs(portfolio, self.max_epochs, len(task.splits), images=images)
         schedule = Schedule(self.time_limit, len(task.splits), list(portfolio))
+        show = partial(tell, self.callbacks, "on_step_end", self)
+        training = PortfolioTraining(
+            portfolio, task, floors, schedule, seeds, checkpoint, self.n_jobs, self.cv != "auto", show
+        )
         with warnings.catch_warnings():
             if isinstance(self.learners, str):  # held-out rows judge its own members, converged or not
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            candidates = self._train(portfolio, task, floors, schedule, seeds, checkpoint)
+            candidates = training.run()
         seen = X, X if held_out is None else X_val
         try:
             self._combine(candidates, labels.classes, floors, seeds.seed(2), seen)
@@ -256,90 +244,6 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         X_val = columns_in_order(indexable(X_val), getattr(self, "feature_names_in_", None))
         check_unseen(X_val, SeenRows.of(X), roles=("training",), owner=OWNER, allow_equal_rows=True)
         return self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
-
-    def _train(
-        self,
-        portfolio: Portfolio,
-        task: HeldOutTask,
-        floors: Floors | None,
-        schedule: Schedule,
-        seeds: SeedTree,
-        checkpoint: Checkpoint,
-    ) -> list[Candidate]:
-        """Train every member on every fold; with a time limit on the first, then on as many as there is time for."""
-        train_folds = partial(self._train_folds, portfolio, schedule=schedule, seeds=seeds, checkpoint=checkpoint)
-        if self.time_limit is None:
-            return train_folds(task)
-        share = FIRST_FOLD * self.time_limit / (len(portfolio) * schedule.folds)
-        shared = {name: share for name, estimator in portfolio.items() if ends_in_time(estimator, share)}
-
-        def allows(name: str) -> bool:
-            estimator = with_seed(portfolio[name], seeds.seed(3))
-            return schedule.allows(name, lambda: shared.get(name) or _probe(name, estimator, task, schedule, seeds))
-
-        first = train_folds(task.folds(0, 1), part="first fold", allows=allows)
-        if schedule.folds == 1 or schedule.interrupted:
-            return first
-        notes, failures = list(schedule.notes), list(schedule.failures)
-        try:
-            combining = seconds_to_combine([member.probability for member in first], first[0].target, floors)
-            costs = {member.name: shared.get(member.name, member.seconds) for member in first}
-            schedule.plan_folds(costs, combining, effective_n_jobs(self.n_jobs), keep=self.cv != "auto")
-            if schedule.folds == 1:
-                return first
-            more_folds = task.folds(1, schedule.folds)
-            others = train_folds(more_folds, part=n_of(schedule.folds - 1, "more fold"))
-        except KeyboardInterrupt:
-            schedule.interrupted = True
-        if schedule.interrupted:
-            schedule.folds, schedule.notes, schedule.failures = 1, notes, failures
-            return first
-        more = {member.name: member for member in others}
-        return [member.with_more(more[member.name]) for member in first if member.name in more]
-
-    def _train_folds(
-        self,
-        portfolio: Portfolio,
-        task: HeldOutTask,
-        schedule: Schedule,
-        seeds: SeedTree,
-        checkpoint: Checkpoint,
-        part: str = "",
-        allows: Callable[[str], bool] = lambda name: True,
-    ) -> list[Candidate]:
-        """Train every member that is allowed; one that fails is left out, unless all fail."""
-        candidates: list[Candidate] = []
-        errors: list[Exception] = []
-        began = schedule.seconds
-        try:
-            for number, name in enumerate(list(schedule.members), start=1):
-                if not allows(name):
-                    continue
-                place = list(portfolio).index(name)
-                estimator = with_seed(portfolio[name], seeds.seed(1, place))
-                n_failed = len(errors)
-                try:
-                    candidates.append(
-                        train_member(name, estimator, task, self.n_jobs, checkpoint.child(f"member-{place + 1}"))
-                    )
-                except CheckpointError:
-                    raise
-                except Exception as error:  # a classifier of the user can fail in any way
-                    errors.append(error)
-                    schedule.failed(name, error)
-                done, total, seconds = len(candidates), len(schedule.members), schedule.seconds
-                left = (seconds - began) / number * (total - done)
-                step = StepInfo(
-                    f"{name} ({part})" if part else name, done, total, seconds, left, failed=len(errors) > n_failed
-                )
-                tell(self.callbacks, "on_step_end", self, step)
-        except KeyboardInterrupt:
-            if not candidates:
-                raise
-            schedule.interrupted = True
-        if not candidates:
-            raise errors[0]
-        return candidates
 
     def _combine(
         self, candidates: list[Candidate], classes: npt.NDArray[Any], floors: Floors | None, seed: int, seen: Any
@@ -428,17 +332,6 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             for weight, model in steps(zip(self.weights_, self.estimators_, strict=True), len(self.estimators_))
         )
         return log_probabilities(sum(parts, np.zeros((rows.shape[0], K)))) + self.offsets_
-
-
-def _probe(name: str, estimator: Any, task: HeldOutTask, schedule: Schedule, seeds: SeedTree) -> float:
-    """Estimate the seconds of a member's first fold; infinity if there is no time to find out."""
-    left = schedule.left_to_try
-    if left <= 0:
-        return math.inf
-    try:
-        return estimated_seconds(name, estimator, task, seeds.seed(3), left)
-    except Exception:  # too few rows for it, perhaps; the first fold will tell
-        return 0.0
 
 
 def _record(member: Candidate, weight: float) -> PortfolioRecord:
