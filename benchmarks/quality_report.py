@@ -182,7 +182,27 @@ def tables_part(cells: list[Cell], patterns: list[str], folder: str) -> list[str
         lines += errors_by_table("Worst-class error by table, with offsets", scores, with_offsets, apart)
     if AUTO in scores.methods and len(scores.methods) > 1:
         lines += differences_by_table(scores)
-    return [*lines, *facts_of_tables(scores), *problems(cells)]
+    return [*lines, *estimates(scores), *facts_of_tables(scores), *problems(cells)]
+
+
+def estimates(scores: Scores) -> list[str]:
+    """Compare the worst-class error that `auto` estimates in its fit with that on the test rows."""
+    known = [(pair, cell["auto"]["estimated_worst_error"]) for pair, cell in scores.cells.get(AUTO, {}).items()]
+    tables = sorted({table for (table, _), _ in known})
+    if not tables:
+        return []
+    excess = [
+        np.mean([guess - scores.errors(AUTO, pair)["worst"] for pair, guess in known if pair[0] == table])
+        for table in tables
+    ]
+    below = sum(value < 0 for value in excess)
+    text = (
+        "The largest class error of `cv_report_` minus that on the test rows, in points: "
+        f"mean {100 * np.mean(excess):+.1f} over the tables, median {100 * np.median(excess):+.1f}; below "
+        f"the error on test rows on {below} of {len(tables)} tables. Both are the largest of several class errors, and "
+        "a class has fewer test rows than held-out rows, so that its test error varies more."
+    )
+    return ["## The estimate of the fit", "", text, ""]
 
 
 def introduction(cells: list[Cell], scores: Scores, folder: str) -> list[str]:

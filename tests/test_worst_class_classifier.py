@@ -515,6 +515,11 @@ class TestRefusals:
         with pytest.raises(DataError, match="train"):
             WorstClassClassifier(FAST).fit(blobs[0], blobs[2], X_val=blobs[0][:100], y_val=blobs[2][:100])
 
+    def test_a_single_validation_row(self, blobs):
+        X, X_val, y, y_val = blobs
+        with pytest.raises(DataError, match=r"X_val must have at least two rows.*Got 1\."):
+            WorstClassClassifier(FAST).fit(X, y, X_val[:1], y_val[:1])
+
     def test_one_row_of_each_class(self):
         with pytest.raises(DataError, match="a class with two rows"):
             WorstClassClassifier(FAST).fit(np.eye(3), ["a", "b", "c"])

@@ -5,7 +5,7 @@ so the combination that is best by counts often owes it to a row or two of the s
 error of ``wrappers.offset_search`` does not, but it favours members whose scores are so widely spread that smoothing
 hides their errors. So members are chosen by the mean of both, at the offsets that make the smoothed error least.
 
-A choice on few rows still owes much to chance, so it is made several times, each time without a part of the rows, and
+A choice on few rows still owes much to chance, so it is made once on all rows and once without each fifth of them, and
 the mean of the chosen weights counts. The rows that were left out judge the choice that was made without them.
 """
 
@@ -64,10 +64,7 @@ def combine(
     floors : accuracy floors, which come first (see ``wanted_rows``); None makes the worst-class error small.
     max_members : members that are added up, at most; one may be added several times.
     """
-    few = few_rows(target)
-    parts = [p[few] for p in probabilities]
-    weights = choose_members(parts, target[few], _quota(floors, target[few], parts[0].shape[1]), max_members)
-    return with_offsets(weights, probabilities, target, floors)
+    return with_offsets(_chosen(probabilities, target, floors, max_members), probabilities, target, floors)
 
 
 def cross_combine(
@@ -84,14 +81,10 @@ def cross_combine(
     -------
     The combination with the mean weights of these choices, and offsets by all rows; and the right rows of each class,
     none judged by members and offsets that it helped to choose.
-
-    References
-    ----------
-    Caruana, Niculescu-Mizil, Crew and Ksikes, "Ensemble Selection from Libraries of Models", ICML 2004: bagged choice.
     """
     K = probabilities[0].shape[1]
     answers = np.zeros(len(target), dtype=np.int64)
-    choices = [combine(probabilities, target, floors).weights]
+    choices = [_chosen(probabilities, target, floors)]
     for others, judged in stratified_folds(target, JUDGE_FOLDS, seed):
         choice = combine([p[others] for p in probabilities], target[others], floors)
         answers[judged] = choice.scores([p[judged] for p in probabilities]).argmax(axis=1)
@@ -107,6 +100,15 @@ def with_offsets(
     K = probabilities[0].shape[1]
     scores = Combination(weights, np.zeros(K)).scores(probabilities)
     return Combination(weights, find_offsets(scores, target, _quota(floors, target, K)))
+
+
+def _chosen(
+    probabilities: Sequence[FloatArray], target: IntArray, floors: Floors | None, max_members: int = MAX_MEMBERS
+) -> FloatArray:
+    """Return the weights that few rows choose."""
+    few = few_rows(target)
+    parts = [p[few] for p in probabilities]
+    return choose_members(parts, target[few], _quota(floors, target[few], parts[0].shape[1]), max_members)
 
 
 def _quota(floors: Floors | None, target: IntArray, n_classes: int) -> IntArray | None:
@@ -153,7 +155,8 @@ def choose_members(
 
     References
     ----------
-    Caruana, Niculescu-Mizil, Crew and Ksikes, "Ensemble Selection from Libraries of Models", ICML 2004.
+    Caruana, Niculescu-Mizil, Crew and Ksikes, "Ensemble Selection from Libraries of Models", ICML 2004. They average
+    choices among some of the models; ``cross_combine`` averages choices on some of the rows.
     """
     counts = np.zeros(len(probabilities))
     total, offsets, least = np.zeros_like(probabilities[0]), None, np.inf

@@ -66,8 +66,9 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
 
     It trains a small portfolio of classifiers, each on several folds, and keeps their probabilities for the rows that
     were held out. On those it chooses which members answer together (greedy ensemble selection by a smoothed
-    worst-class error, six times, each time on other rows) and the decision offset of each class. The models of all
-    folds of the chosen members stay, and their mean probability plus the offsets answers.
+    worst-class error; the mean of a choice on all of them and of choices without each fifth) and the decision offset
+    of each class. The models of all folds of the chosen members stay, and their mean probability plus the offsets
+    answers.
 
     Parameters
     ----------
@@ -93,7 +94,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : the classes, sorted.
     cv_report_ : class-wise errors on the held-out rows, no row judged by offsets that it helped to choose: an estimate
-        for new rows, made by single folds where the mean of all folds answers later.
+        for new rows, made by single folds and single choices where the mean of all answers later. The largest of its
+        errors is still the largest of several noisy numbers; ``certify`` on fresh rows proves a limit.
     portfolio_ : one ``PortfolioRecord`` for each member that was trained, with its weight in the answer.
     estimators_, weights_ : the fitted models and the weight of each, with sum 1.
     offsets_ : added to the log-probability of each class, shape (K,), with mean 0.
@@ -243,7 +245,13 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         require_pair(X_val, y_val)
         X_val = columns_in_order(indexable(X_val), getattr(self, "feature_names_in_", None))
         check_unseen(X_val, SeenRows.of(X), roles=("training",), owner=OWNER, allow_equal_rows=True)
-        return self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
+        rows, labels = self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
+        if len(labels.index) < 2:
+            raise DataError(
+                "X_val must have at least two rows: one judges what the others choose. Got 1. Pass more rows, or leave "
+                "X_val and y_val out; cv then holds out rows of X."
+            )
+        return rows, labels
 
     def _combine(
         self, candidates: list[Candidate], classes: npt.NDArray[Any], floors: Floors | None, seed: int, seen: Any
