@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit
 
 from worstclass._typing import FloatArray, IntArray
 from worstclass.metrics import count_correct
@@ -306,15 +306,16 @@ def calibrate(scores: FloatArray, target: IntArray) -> Calibrated:
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
         factor, offsets = np.exp(parameters[0]) / scale, parameters[1:]
         logits = factor * scores + offsets
-        excess = softmax(logits, axis=1) - own
-        value = (logsumexp(logits, axis=1) - logits[np.arange(n), target]).mean() + RIDGE * (offsets**2).sum()
+        probability, log_total = softmax_and_log(logits)
+        excess = probability - own
+        value = (log_total - logits[np.arange(n), target]).mean() + RIDGE * (offsets**2).sum()
         by_offset = excess.mean(axis=0) + 2 * RIDGE * offsets
         return float(value), np.append(factor * (excess * scores).sum() / n, by_offset)
 
     options = {"ftol": 1e-6}  # relative; the probabilities are rough anyway
     found = minimize(loss, np.append(np.log(scale), np.zeros(K)), jac=True, method="L-BFGS-B", options=options).x
     factor, offsets = np.exp(found[0]) / scale, found[1:]
-    probability = softmax(factor * scores + offsets, axis=1)
+    probability, _ = softmax_and_log(factor * scores + offsets)
     even = (offsets - np.log(probability.mean(axis=0))) / factor
     return Calibrated(probability, even - even.mean())
 
@@ -349,12 +350,30 @@ def smoothed_worst(problem: OffsetProblem, offsets: FloatArray, bandwidth: Float
     wrong = expit(gap / bandwidth)
     allowed = (problem.totals - problem.wanted) / problem.totals
     errors = (problem.membership * wrong).sum(axis=0) - allowed
-    scaled = problem.sharpness * errors
-    worst, share = float(logsumexp(scaled)) / problem.sharpness, softmax(scaled) + MEAN_WEIGHT / K
+    shares, log_total = softmax_and_log(problem.sharpness * errors)
+    worst, share = float(log_total) / problem.sharpness, shares + MEAN_WEIGHT / K
     slope = problem.membership * wrong * (1 - wrong) * (share / bandwidth)
     of_first = slope[rows, first]
     against = np.bincount(first, slope.sum(axis=1) - of_first, K) + np.bincount(second, of_first, K)
     return worst + MEAN_WEIGHT * float(errors.mean()), np.asarray(against - slope.sum(axis=0))
+
+
+def softmax_and_log(logits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the softmax over the last axis, and the logarithm of the sum of exponentials that it is divided by.
+
+    The descent asks for both thousands of times, often of few numbers; the functions of scipy take several times as
+    long for these.
+
+    Examples
+    --------
+    >>> shares, log_total = softmax_and_log(np.log([1.0, 3.0]))
+    >>> shares.round(6).tolist(), round(float(np.exp(log_total)), 6)
+    ([0.25, 0.75], 4.0)
+    """
+    largest = logits.max(axis=-1, keepdims=True)
+    powers = np.exp(logits - largest)
+    totals = powers.sum(axis=-1, keepdims=True)
+    return powers / totals, (largest + np.log(totals))[..., 0]
 
 
 def two_largest(scores: FloatArray) -> tuple[IntArray, IntArray]:
