@@ -187,7 +187,8 @@ def tables_part(cells: list[Cell], patterns: list[str], folder: str) -> list[str
 
 def estimates(scores: Scores) -> list[str]:
     """Compare the worst-class error that `auto` estimates in its fit with that on the test rows."""
-    known = [(pair, cell["auto"]["estimated_worst_error"]) for pair, cell in scores.cells.get(AUTO, {}).items()]
+    cells = scores.cells.get(AUTO, {})
+    known = [(pair, cell["auto"]["estimated_worst_error"]) for pair, cell in cells.items() if cell["status"] == "done"]
     tables = sorted({table for (table, _), _ in known})
     if not tables:
         return []
@@ -199,8 +200,8 @@ def estimates(scores: Scores) -> list[str]:
     text = (
         "The largest class error of `cv_report_` minus that on the test rows, in points: "
         f"mean {100 * np.mean(excess):+.1f} over the tables, median {100 * np.median(excess):+.1f}; below "
-        f"the error on test rows on {below} of {len(tables)} tables. Both are the largest of several class errors, and "
-        "a class has fewer test rows than held-out rows, so that its test error varies more."
+        f"the error on test rows on {below} of {len(tables)} tables. Both are the largest of several class errors, "
+        "which few rows tell where a class is small."
     )
     return ["## The estimate of the fit", "", text, ""]
 

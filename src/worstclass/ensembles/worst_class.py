@@ -248,8 +248,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         rows, labels = self._rows(X_val), known_labels(X_val, indexable(y_val), classes)
         if len(labels.index) < 2:
             raise DataError(
-                "X_val must have at least two rows: one judges what the others choose. Got 1. Pass more rows, or leave "
-                "X_val and y_val out; cv then holds out rows of X."
+                "X_val must have at least two rows: one judges what the others choose. "
+                f"Got {len(labels.index)}. Pass more rows, or leave X_val and y_val out; cv then holds out rows of X."
             )
         return rows, labels
 
