@@ -30,6 +30,7 @@ from worstclass.storage.skops_checks import (
     require_bounded,
     require_sound_trees,
 )
+from worstclass.storage.stacked_trees import stacked, unstacked
 
 #: what is rebuilt from a .skops file without a question, besides what skops trusts, classes of scikit-learn, and our
 #: estimators. Functions are never trusted by their package: one that runs a string could hide in a transformer.
@@ -82,7 +83,7 @@ def write_sklearn(estimator: Any, file: Path) -> None:
     skops_io = import_skops()
     file.parent.mkdir(exist_ok=True)
     try:
-        content = canonical(skops_io.dumps(estimator))
+        content = canonical(skops_io.dumps(stacked(estimator)))
         lost = names_without_a_place(content)
     except TypeError as error:
         lost = [str(error)]
@@ -106,6 +107,7 @@ def read_sklearn(file: Path, trusted: Sequence[str], digest: str | None = None) 
         except UntrustedTypesFoundException:
             refused = [name for name in skops_io.get_untrusted_types(data=content) if name not in allowed]
         else:
+            model = unstacked(model)
             require_sound_trees(model)
             return model
     except Exception as error:  # a hostile file can fail in any way
