@@ -5,8 +5,8 @@ others give them to one. On images, every learning rate falls to 0 over the epoc
 images, which has a budget and, on images, a network of its own; the problems `...-medium` give that network to others,
 and so many epochs that as many images pass through it. All methods get the same rows: the validation rows of a data
 set are training rows for those that hold out rows themselves (`auto`, `auto-networks`), so that an epoch of these has
-up to 14% more or 11% fewer rows than one of the others. `balanced` and `hedge-...` are variants for the artificial
-data; see `quality_feedback.py`.
+up to 14% more or 11% fewer rows than one of the others. `booster...`, `balanced` and `hedge-...` are variants
+for the artificial data; see `quality_variants.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from quality_feedback import FEEDBACK, FeedbackNetworks
+from quality_variants import BOOSTERS, FEEDBACK, BoosterVariant, FeedbackNetworks
 from threadpoolctl import threadpool_limits
 
 from worstclass import TorchLearner, build_method, class_report, load_dataset
@@ -49,10 +49,10 @@ class Problem(NamedTuple):
 
 
 PROBLEMS: dict[str, Problem] = {
-    "squares": Problem("artificial-balanced", {"n_test": 20_000}, 750, least=0.208),
-    "discs-10": Problem("artificial-imbalanced", {"n_min": 10, "n_test_min": 5_000}, 750, least=0.366),
-    "discs-50": Problem("artificial-imbalanced", {"n_min": 50, "n_test_min": 5_000}, 750, least=0.366),
-    "discs-100": Problem("artificial-imbalanced", {"n_min": 100, "n_test_min": 5_000}, 750, least=0.366),
+    "squares": Problem("artificial-balanced", {"n_test": 4_000}, 750, least=0.208),
+    "discs-10": Problem("artificial-imbalanced", {"n_min": 10, "n_test": 4_000}, 750, least=0.366),
+    "discs-50": Problem("artificial-imbalanced", {"n_min": 50, "n_test": 4_000}, 750, least=0.366),
+    "discs-100": Problem("artificial-imbalanced", {"n_min": 100, "n_test": 4_000}, 750, least=0.366),
     "fashion-mnist": Problem("fashion-mnist", {}, 26, IMAGES),
     "imbalanced-cifar10": Problem("imbalanced-cifar10", {}, 26, IMAGES),
     "imbalanced-cifar10-medium": Problem("imbalanced-cifar10", {}, 40, MEDIUM),
@@ -67,7 +67,7 @@ METHODS: dict[str, tuple[dict[str, Any], str | None]] = {
     "wce": ({}, None),
     "deep-ensemble": ({"n_estimators": 5}, None),
     **{name: ({}, "images") for name in ("ce+offsets", "la", "vs", "naive", "class-dro", "ldam-drw")},
-    **{name: ({}, "artificial") for name in FEEDBACK},
+    **{name: ({}, "artificial") for name in (*BOOSTERS, *FEEDBACK)},
 }
 
 
@@ -110,8 +110,11 @@ def run_network_cell(name: str, draw: int, method: str, root: Path | None) -> di
     learner = dict(problem.learner or named_dataset(problem.data).settings["learner"])
     network = learner.pop("module")
     settings: dict[str, Any] = {"network": network, "learner": learner, "max_epochs": problem.epochs, **options}
-    if method in FEEDBACK:
-        model: Any = FeedbackNetworks(TorchLearner(network, **learner), problem.epochs, method, draw)
+    if method in BOOSTERS:
+        theta = named_dataset(problem.data).settings["booster"]["theta"]
+        model: Any = BoosterVariant(TorchLearner(network, **learner), theta, problem.epochs, method, draw)
+    elif method in FEEDBACK:
+        model = FeedbackNetworks(TorchLearner(network, **learner), problem.epochs, method, draw)
     elif method == "auto":
         model = build_method(method, random_state=draw)
     elif method == "auto-networks":  # sets the decay itself, for the epochs of each network

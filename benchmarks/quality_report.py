@@ -416,7 +416,8 @@ def networks_part(records: list[dict[str, Any]]) -> list[str]:
         "Mean worst-class test error and its standard error over draws. Differences are of the draws that both methods "
         "have. On images all methods but `auto` train for the same number of epochs. `auto` has its own network and "
         "its own budget; on the problems `...-medium` the other methods have that network and pass as many images "
-        "through it. On squares and discs, all methods but `auto` are those of `worstclass reproduce table1` and "
+        "through it. On squares and discs, `auto` and the variants `booster...`, `balanced` and `hedge-...` are of "
+        "this part, the variants with 750 epochs in all; the others are those of `worstclass reproduce table1` and "
         "`table2`, with the paper's stopping rules. Best offsets: the worst class of the same model if the test rows "
         "chose its offsets, which no honest choice can beat (where it was measured).",
         "",

@@ -1,10 +1,16 @@
-"""Networks that hear from each other: one per fold, with class weights that follow the errors of those before.
+"""Variants of the paper's booster and of `auto-networks`, on the artificial data, at the same epochs in all.
 
-`auto-networks` trains one network per fold, all with the same class weights. Here the folds are trained one after the
-other, and Hedge raises the weight of a class by its error after each network: its error on the rows that the network
-did not see (`hedge-held-out`), or on those it was trained on (`hedge-training`), as in the paper. `balanced` gives all
-classes the same total in every network; `auto-networks` weighs rows by the square root of class sizes. The mean
-probability and offsets answer, as in `auto-networks`, at the same epochs.
+**Boosters**: `booster` is `WorstClassBooster` as it is, with a new random start in every round and a majority vote. The
+others change one thing: all rounds start from the same weights (`booster-same`, as in the paper), or from those at the
+end of the round before, so that the members are snapshots of one training (`booster-snapshots`); the loss of the rounds
+is logit adjustment (`booster-la`); the mean probability of the members answers (`booster-soft`). `booster-folds` is the
+booster as the member of a `WorstClassClassifier`: one for each fold, mean probability, and offsets.
+
+**Networks that hear from each other**: `auto-networks` trains one network per fold, all with the same class weights.
+Here the folds are trained one after the other, and Hedge raises the weight of a class by its error after each network:
+its error on the rows that the network did not see (`hedge-held-out`), or on those it was trained on (`hedge-training`),
+as in the paper. `balanced` gives all classes the same total in every network; `auto-networks` weighs rows by the square
+root of class sizes. The mean probability and offsets answer, as in `auto-networks`, at the same epochs.
 """
 
 from __future__ import annotations
@@ -15,15 +21,52 @@ from typing import Any, Self
 
 import numpy as np
 
-from worstclass import TorchLearner
+from worstclass import TorchLearner, WorstClassBooster, WorstClassClassifier
 from worstclass.data.labels import Labels, training_labels
 from worstclass.ensembles.combination import combine, stratified_folds
 from worstclass.ensembles.epochs import EpochChoice
+from worstclass.ensembles.members import class_probabilities
 from worstclass.learners.budget import Meter
 from worstclass.metrics import ClassCounts, count_correct
 
 N_FOLDS = 5
 FEEDBACK = ("balanced", "hedge-held-out", "hedge-training")
+#: variant of the booster -> what it changes of the learner
+BOOSTERS: dict[str, dict[str, Any]] = {
+    "booster": {},
+    "booster-same": {"start": "same"},
+    "booster-snapshots": {"start": "warm"},
+    "booster-la": {"loss": "logit-adjustment"},
+    "booster-soft": {},
+    "booster-folds": {},
+}
+
+
+@dataclass
+class BoosterVariant:
+    """The paper's booster with one thing changed."""
+
+    learner: TorchLearner
+    theta: float
+    epochs: int
+    variant: str
+    seed: int
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Boost, within the epochs; rows are trained on as class indices."""
+        self.classes_, index = np.unique(y, return_inverse=True)
+        learner = self.learner.set_params(**BOOSTERS[self.variant])
+        self.model_: Any = WorstClassBooster(learner, self.theta, max_epochs=self.epochs, random_state=self.seed)
+        if self.variant == "booster-folds":
+            self.model_ = WorstClassClassifier([self.model_], max_epochs=self.epochs, random_state=self.seed)
+        self.model_.fit(X, index)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the answers of the vote, or of the mean probability."""
+        if self.variant == "booster-soft":
+            return self.classes_[class_probabilities(self.model_, X, len(self.classes_)).argmax(axis=1)]
+        return self.classes_[self.model_.predict(X)]
 
 
 @dataclass
