@@ -17,7 +17,8 @@ import numpy as np
 from scipy.stats import binomtest, rankdata
 
 from worstclass.experiments.paper import find_target
-from worstclass.experiments.reproduction import Reproduction, average_error, worst_error
+from worstclass.experiments.paper_tables import average_error, worst_error
+from worstclass.experiments.reproduction import Reproduction
 from worstclass.experiments.significance import ALPHA, PairedTest, holm, paired_tests
 
 #: end of the name of a method with decision offsets

@@ -26,14 +26,9 @@ from worstclass.experiments.cells import Cell, CellResult
 from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, least_worst_error
 from worstclass.experiments.paper import TARGETS, Row, boosting, candidates, find_target, ours, single
 from worstclass.experiments.paper_problems import PROBLEMS, SCALES
+from worstclass.experiments.paper_tables import Value, average_error, chosen_results, results_by_entry
 from worstclass.experiments.printed import PRINTED
-from worstclass.experiments.reproduction import (
-    Reproduction,
-    Value,
-    average_error,
-    chosen_results,
-    results_by_entry,
-)
+from worstclass.experiments.reproduction import Reproduction
 from worstclass.experiments.run import Outcome, Provenance
 from worstclass.metrics import class_report
 from worstclass.report.paper import table_csv, table_latex, table_markdown, value_text

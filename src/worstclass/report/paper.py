@@ -10,7 +10,8 @@ from pathlib import Path
 
 from worstclass._text import duration, text_table
 from worstclass.experiments.cells import CellResult
-from worstclass.experiments.reproduction import Detail, Reproduction, Table, Value
+from worstclass.experiments.paper_tables import Detail, Table, Value
+from worstclass.experiments.reproduction import Reproduction
 from worstclass.report.summary import inline, markdown_table
 
 LEGEND = (

@@ -16,17 +16,15 @@ from worstclass.data.registry import load_dataset, named_dataset
 from worstclass.experiments.cells import CellResult
 from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, least_worst_error
 from worstclass.experiments.paper_problems import Problem
-from worstclass.experiments.reproduction import (
-    SIDE,
-    Reproduction,
+from worstclass.experiments.paper_tables import (
     average_error,
     chosen_results,
     class_errors,
     results_by_entry,
     results_by_theta,
-    unit_grid,
     worst_error,
 )
+from worstclass.experiments.reproduction import SIDE, Reproduction, unit_grid
 from worstclass.report.displays import Display, RadarDisplay
 from worstclass.report.figures import COLOURS, save_figure
 from worstclass.report.training_displays import ClassWeightDisplay, DecisionRegionDisplay, ThetaDisplay
