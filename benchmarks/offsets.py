@@ -50,7 +50,8 @@ from worstclass.data.labels import training_labels
 from worstclass.data.splits import Part
 from worstclass.experiments.run import Provenance
 from worstclass.floors import Floors
-from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, least_smoothed
+from worstclass.wrappers.offset_problem import OffsetProblem
+from worstclass.wrappers.offset_search import find_offsets, least_smoothed
 from worstclass.wrappers.scores import class_scores, make_folds, out_of_fold
 
 TO_BEAT = {"worst_before": 0.243, "worst": 0.182, "plain_before": 0.093, "plain": 0.105}

@@ -22,7 +22,8 @@ from worstclass.ensembles.combination import Combination, combine, cross_combine
 from worstclass.ensembles.members import HeldOutTask, class_probabilities, train_member
 from worstclass.ensembles.portfolio import portfolio_for
 from worstclass.learners.sklearn_learner import with_seed
-from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, least_smoothed, smoothed_offsets
+from worstclass.wrappers.offset_problem import OffsetProblem
+from worstclass.wrappers.offset_search import find_offsets, least_smoothed, smoothed_offsets
 from worstclass.wrappers.scores import log_probabilities
 
 Parts = Sequence[FloatArray]

@@ -11,12 +11,9 @@ from scipy.optimize import check_grad
 from scipy.special import expit
 from scipy.stats import norm
 
+from worstclass.wrappers.offset_problem import BANDWIDTH, PRIOR_ROWS, OffsetProblem, calibrate
 from worstclass.wrappers.offset_search import (
-    BANDWIDTH,
-    PRIOR_ROWS,
-    OffsetProblem,
     best_moves,
-    calibrate,
     climb,
     find_offsets,
     least_smoothed,

@@ -2,7 +2,7 @@
 
 Everything here sees only probabilities of held-out rows. The worst-class error by counts changes in steps of one row,
 so the combination that is best by counts often owes it to a row or two of the smallest class. The smoothed worst-class
-error of ``wrappers.offset_search`` does not, but it favours members whose scores are so widely spread that smoothing
+error of ``wrappers.offset_problem`` does not, but it favours members whose scores are so widely spread that smoothing
 hides their errors. So members are chosen by the mean of both, at the offsets that make the smoothed error least.
 
 A choice on few rows still owes much to chance, so it is made once on all rows and once without each fifth of them, and
@@ -22,7 +22,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from worstclass._typing import FloatArray, IntArray
 from worstclass.floors import Floors
 from worstclass.metrics import ClassCounts, count_correct
-from worstclass.wrappers.offset_search import OffsetProblem, find_offsets, smoothed_offsets
+from worstclass.wrappers.offset_problem import OffsetProblem
+from worstclass.wrappers.offset_search import find_offsets, smoothed_offsets
 from worstclass.wrappers.scores import log_probabilities
 
 #: members that are added up, at most; one may be taken several times
