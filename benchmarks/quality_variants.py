@@ -1,10 +1,11 @@
 """Variants of the paper's booster and of `auto-networks`, on the artificial data, at the same epochs in all.
 
-**Boosters**: `booster` is `WorstClassBooster` as it is, with a new random start in every round and a majority vote. The
-others change one thing: all rounds start from the same weights (`booster-same`, as in the paper), or from those at the
-end of the round before, so that the members are snapshots of one training (`booster-snapshots`); the loss of the rounds
-is logit adjustment (`booster-la`); the mean probability of the members answers (`booster-soft`). `booster-folds` is the
-booster as the member of a `WorstClassClassifier`: one for each fold, mean probability, and offsets.
+**Boosters**: `booster` is `WorstClassBooster` as it is (gamma by default), with a new random start in every round and a
+majority vote. The others change one thing: all rounds start from the same weights (`booster-same`, as in the paper), or
+from those at the end of the round before, so that the members are snapshots of one training (`booster-snapshots`); the
+loss of the rounds is logit adjustment (`booster-la`); the mean probability of the members answers (`booster-soft`).
+`booster-folds` is the booster as the member of a `WorstClassClassifier`: one for each fold, mean probability, and
+offsets.
 
 **Networks that hear from each other**: `auto-networks` trains one network per fold, all with the same class weights.
 Here the folds are trained one after the other, and Hedge raises the weight of a class by its error after each network:
@@ -44,7 +45,7 @@ BOOSTERS: dict[str, dict[str, Any]] = {
 
 @dataclass
 class BoosterVariant:
-    """The paper's booster with one thing changed."""
+    """``WorstClassBooster`` with the floor of the paper, and one thing changed."""
 
     learner: TorchLearner
     theta: float

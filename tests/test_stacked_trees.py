@@ -11,6 +11,7 @@ from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    VotingClassifier,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -86,7 +87,7 @@ def test_the_model_itself_stays_as_it_is(rows):
     trees = list(model[-1].estimators_)
     changed = stacked(model)
     assert isinstance(changed[-1].estimators_, StackedTrees)
-    assert changed[0] is model[0]  # what has no trees is shared
+    assert changed[0].mean_ is model[0].mean_  # arrays are shared
     assert all(tree is other for tree, other in zip(model[-1].estimators_, trees, strict=True))
 
 
@@ -94,6 +95,48 @@ def test_trees_that_differ_in_more_than_arrays_are_written_one_by_one(rows):
     model = RandomForestClassifier(3, random_state=0).fit(*rows)
     model.estimators_[1].max_depth = 7
     assert stacked(model) is model
+
+
+@pytest.mark.parametrize("values", [(1, 1.0), (1.0, True)])
+def test_parameters_of_another_type_are_kept(values, rows, tmp_path):
+    """1 and 1.0 are equal, but as `max_features` they are one column and all columns."""
+    model = RandomForestClassifier(2, random_state=0).fit(*rows)
+    for tree, value in zip(model.estimators_, values, strict=True):
+        tree.max_features = value
+    files.write_sklearn(model, tmp_path / "a.skops")
+    again = files.read_sklearn(tmp_path / "a.skops", ())
+    assert [type(tree.max_features) for tree in again.estimators_] == [type(value) for value in values]
+
+
+def test_more_trees_than_a_stack_may_have_are_written_one_by_one(rows, tmp_path, monkeypatch):
+    model = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5).fit(*rows)
+    monkeypatch.setattr("worstclass.storage.stacked_trees.MOST_TREES", 8)
+    assert stacked(model) is model  # 9 trees
+    files.write_sklearn(model, tmp_path / "a.skops")
+    again = files.read_sklearn(tmp_path / "a.skops", ())
+    np.testing.assert_array_equal(again.predict_proba(rows[0]), model.predict_proba(rows[0]))
+
+
+def test_an_estimator_that_stands_in_two_places_is_still_one(rows, tmp_path):
+    members = [("a", RandomForestClassifier(3, random_state=0)), ("b", RandomForestClassifier(3, random_state=1))]
+    files.write_sklearn(VotingClassifier(members).fit(*rows), tmp_path / "a.skops")
+    again = files.read_sklearn(tmp_path / "a.skops", ())
+    assert again.estimators_[0] is again.named_estimators_["a"]
+    assert isinstance(again.estimators_[0].estimators_, list)
+
+
+def test_trees_that_stand_in_two_places_are_written_one_by_one(rows, tmp_path):
+    model = VotingClassifier([(name, DecisionTreeClassifier(random_state=0)) for name in "ab"]).fit(*rows)
+    assert stacked(model) is model
+
+
+def test_training_goes_on_after_loading(rows, tmp_path):
+    model = RandomForestClassifier(3, warm_start=True, random_state=0).fit(*rows)
+    files.write_sklearn(model, tmp_path / "a.skops")
+    again = files.read_sklearn(tmp_path / "a.skops", ())
+    for each in (model, again):
+        each.set_params(n_estimators=6).fit(*rows)
+    np.testing.assert_array_equal(again.predict_proba(rows[0]), model.predict_proba(rows[0]))
 
 
 def test_one_tree_is_written_as_it_is(rows):
@@ -104,7 +147,7 @@ def test_one_tree_is_written_as_it_is(rows):
 class TestRefused:
     @pytest.fixture
     def forest(self, rows):
-        return stacked(RandomForestClassifier(3, random_state=0).fit(*rows))
+        return stacked(RandomForestClassifier(5, random_state=0).fit(*rows))
 
     @pytest.fixture
     def boosted(self, rows):
@@ -119,6 +162,45 @@ class TestRefused:
         forest.estimators_.lengths["nodes"][0] += 1
         self.refused(forest, tmp_path, "other lengths than it says")
 
+    def test_lengths_whose_sum_overflows(self, forest, tmp_path):
+        lengths = forest.estimators_.lengths["values"]
+        lengths[:] = [2**62] * 4 + [len(forest.estimators_.arrays["values"])]
+        assert lengths.sum() == lengths[4]  # 2**64 is 0 for 64 bits
+        self.refused(forest, tmp_path, "other lengths than it says")
+
+    def test_arrays_that_are_shared(self, forest, rows, tmp_path):
+        other = stacked(RandomForestClassifier(3, random_state=1).fit(*rows))
+        other.estimators_.arrays = forest.estimators_.arrays
+        other.estimators_.lengths = forest.estimators_.lengths
+        both = VotingClassifier([("a", forest), ("b", other)])
+        both.estimators_ = [forest, other]
+        self.refused(both, tmp_path, "share their arrays")
+
+    def test_a_tree_with_many_attributes(self, forest, tmp_path):
+        vars(forest.estimators_.first).update({f"more_{number}": 0 for number in range(100)})
+        self.refused(forest, tmp_path, "an unknown kind")
+
+    def test_arrays_of_other_names(self, boosted, tmp_path):
+        boosted._predictors.first.more = np.zeros(3)
+        self.refused(boosted, tmp_path, "an unknown kind")
+
+    @pytest.mark.parametrize("place", ["list", "dictionary", "attribute"])
+    def test_stacked_trees_elsewhere(self, place, forest, tmp_path):
+        scaler, stack = StandardScaler(), forest.estimators_
+        scaler.other = {"list": [stack], "dictionary": {"a": stack}, "attribute": stack}[place]
+        self.refused(scaler, tmp_path, "where no forest has trees")
+
+    @pytest.mark.parametrize("width", [-3, 0, None, "3"])
+    def test_stages_of_no_length(self, width, boosted, tmp_path):
+        boosted._predictors.width = width
+        self.refused(boosted, tmp_path, "stages with different numbers of trees")
+
+    def test_no_trees(self, forest, tmp_path):
+        stack = forest.estimators_
+        for part in (stack.arrays, stack.lengths):
+            part.update({name: array[:0] for name, array in part.items()})
+        self.refused(forest, tmp_path, "without nodes")
+
     def test_a_tree_without_nodes(self, forest, tmp_path):
         lengths = forest.estimators_.lengths["nodes"]
         lengths[0], lengths[1] = 0, lengths[0] + lengths[1]
@@ -130,7 +212,7 @@ class TestRefused:
 
     def test_nodes_of_another_type(self, boosted, tmp_path):
         boosted._predictors.arrays["nodes"] = np.zeros(len(boosted._predictors.arrays["nodes"]))
-        self.refused(boosted, tmp_path, "arrays of another type")
+        self.refused(boosted, tmp_path, "cannot be read")
 
     def test_stages_of_different_lengths(self, boosted, tmp_path):
         boosted._predictors.width = 4

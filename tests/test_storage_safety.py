@@ -441,6 +441,24 @@ class TestSkops:
         with pytest.raises(ModelFormatError, match="whose nodes lead in circles, or to what is not there"):
             load_model(save_model(model, tmp_path))
 
+    @pytest.mark.parametrize("learner", [DecisionTreeClassifier(), RandomForestClassifier(3)], ids=["tree", "forest"])
+    def test_a_tree_that_is_deeper_than_it_says(self, learner, blobs, tmp_path):
+        """``decision_path`` reserves as much memory as a tree of the depth that it says needs."""
+        model = learner.fit(*blobs)
+        tree = getattr(model, "estimators_", [model])[0].tree_
+        depth = tree.max_depth
+        tree.__setstate__({**tree.__getstate__(), "max_depth": depth - 1})
+        with pytest.raises(ModelFormatError, match=f"a decision tree of depth {depth} that says {depth - 1}"):
+            load_model(save_model(model, tmp_path))
+
+    def test_a_node_with_two_parents(self, blobs, tmp_path):
+        model = DecisionTreeClassifier().fit(*blobs)
+        state = model.tree_.__getstate__()
+        state["nodes"]["left_child"][0] = state["nodes"]["right_child"][0]
+        model.tree_.__setstate__(state)
+        with pytest.raises(ModelFormatError, match="a node that has two parents"):
+            load_model(save_model(model, tmp_path))
+
     @pytest.mark.parametrize("field", ["left", "right", "feature_idx"])
     def test_a_tree_of_histogram_based_boosting(self, field, blobs, tmp_path):
         model = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5).fit(*blobs)

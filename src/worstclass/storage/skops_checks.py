@@ -176,6 +176,7 @@ def require_sound_trees(model: Any) -> None:
         for each in (owner, *(_items(values.get("estimators_")) if unchecked else ())):
             if (tree := getattr(each, "tree_", None)) is not None:
                 _require_sound(tree.children_left, tree.children_right, tree.feature, values)
+                _require_depth(tree.children_left, tree.children_right, tree.max_depth)
         for predictor in [each for stage in _items(values.get("_predictors")) for each in _items(stage)]:
             _require_sound_predictor(predictor, values)
 
@@ -188,6 +189,19 @@ def _require_sound(left: Any, right: Any, feature: Any, values: Mapping[str, Any
     there = (features >= 0) & (features < values.get("n_features_in_", 0))
     if not n_nodes or not np.all(ahead) or not there.all():
         raise ValueError("it has a decision tree whose nodes lead in circles, or to what is not there")
+
+
+def _require_depth(left: Any, right: Any, max_depth: int) -> None:
+    """Refuse a sound tree that is deeper than it says: scikit-learn reserves memory for paths of that length."""
+    children = np.column_stack([left, right])
+    below = children[children != -1]
+    if len(np.unique(below)) < len(below):
+        raise ValueError("it has a decision tree with a node that has two parents")
+    level, depth = np.zeros(1, dtype=np.int64), 0
+    while len(level := children[level][children[level] != -1]):
+        depth += 1
+    if depth > max_depth:
+        raise ValueError(f"it has a decision tree of depth {depth} that says {max_depth}")
 
 
 def _require_sound_predictor(predictor: Any, values: Mapping[str, Any]) -> None:

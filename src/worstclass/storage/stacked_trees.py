@@ -8,28 +8,39 @@ when it is read. Only the first tree is written whole; the others are like it in
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import BaseEnsemble
 
 from worstclass.storage.skops_checks import parts_of
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-#: trees of a stack: a small tree takes about ten times as much memory as its arrays
-MOST_TREES = 100_000
+#: where trees are: a list of decision trees, and a list of stages of trees of histogram-based gradient boosting
+ESTIMATORS, PREDICTORS = "estimators_", "_predictors"
+#: the arrays of one tree of each kind
+NAMES = {
+    ESTIMATORS: ("nodes", "values", "max_depth", "random_state"),
+    PREDICTORS: ("nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets"),
+}
+_TREE = ("sklearn.tree._tree", "Tree")
+_PREDICTOR = ("sklearn.ensemble._hist_gradient_boosting.predictor", "TreePredictor")
+#: trees of a stack, and attributes of a tree, at most: in memory each tree is an object with attributes of its own,
+#: however small its arrays are
+MOST_TREES, MOST_ATTRIBUTES = 100_000, 50
 
 
 class StackedTrees(BaseEstimator):
-    """Stands for a list of trees in a .skops file.
+    """Stands for the trees of a forest in a .skops file. It is an estimator because other classes would not be trusted.
 
     Parameters
     ----------
     first : the first tree, whole.
-    arrays : those of all trees by name, one behind the other.
+    arrays : those of all trees by name, one behind the other; the first tree is among them.
     lengths : how long the array of each tree is, by name.
     width : trees of a stage, if they are a list of stages; 0 for a list of trees.
     """
@@ -42,93 +53,113 @@ class StackedTrees(BaseEstimator):
 
 
 def stacked(model: Any) -> Any:
-    """Return a model with stacked trees; the model itself stays as it is, and what has no trees is shared with it."""
-    done: dict[int, Any] = {}
-
-    def visit(value: Any) -> Any:
-        if id(value) not in done:
-            done[id(value)] = _stack(value) or inside(value)
-        return done[id(value)]
-
-    def inside(value: Any) -> Any:
-        if type(value) in (list, tuple):
-            items = [visit(item) for item in value]
-            return value if _same(items, value) else type(value)(items)
-        if isinstance(value, BaseEstimator):
-            attributes = {name: visit(item) for name, item in vars(value).items()}
-            if not _same(list(attributes.values()), list(vars(value).values())):
-                changed: Any = object.__new__(type(value))
-                vars(changed).update(attributes)
-                return changed
-        return value
-
-    return visit(model)
+    """Return a copy of a model with stacked trees, which shares its arrays; the model itself if it has no forest."""
+    stacks = {}
+    for owner in parts_of(model):
+        name = _place(owner)
+        if name is not None and (stack := _stack(vars(owner)[name], name)) is not None:
+            stacks[id(vars(owner)[name])] = stack
+    if not stacks:
+        return model
+    shared = {id(part): part for part in parts_of(model) if isinstance(part, np.ndarray)}
+    return copy.deepcopy(model, {**shared, **stacks})
 
 
 def unstacked(model: Any) -> Any:
     """Return a model that was just read, with its trees in their places; refuse arrays that do not fit."""
+    used: set[int] = set()
     for owner in list(parts_of(model)):
-        for name, value in vars(owner).items() if hasattr(owner, "__dict__") else ():
-            if isinstance(value, StackedTrees):
-                setattr(owner, name, _unstack(value))
+        name = _place(owner)
+        if name is not None and isinstance(stack := vars(owner)[name], StackedTrees):
+            arrays = {id(array) for part in (stack.arrays, stack.lengths) for array in part.values()}
+            if used & arrays or len(arrays) < 2 * len(NAMES[name]):
+                raise ValueError("it has stacked trees that share their arrays")
+            used |= arrays
+            vars(owner)[name] = _unstack(stack, name)
+    if any(isinstance(part, StackedTrees) for part in parts_of(model)):
+        raise ValueError("it has stacked trees where no forest has trees")
     return model
 
 
-def _stack(value: Any) -> StackedTrees | None:
-    """Return a list of trees, or of stages of trees, stacked; None for anything else."""
+def _place(owner: Any) -> str | None:
+    """Return the attribute of a forest of scikit-learn in which its trees are; None for anything else.
+
+    Ensembles of other packages may hold the same trees in a second place.
+    """
+    if not isinstance(owner, BaseEstimator) or not type(owner).__module__.startswith("sklearn."):
+        return None
+    if PREDICTORS in vars(owner):
+        return PREDICTORS
+    return ESTIMATORS if isinstance(owner, BaseEnsemble) and ESTIMATORS in vars(owner) else None
+
+
+def _stack(value: Any, name: str) -> StackedTrees | None:
+    """Return trees stacked; None for what is no list of trees that are alike."""
     if type(value) is not list or not value:
         return None
-    width = len(value[0]) if type(value[0]) is list else 0
-    if width and any(type(stage) is not list or len(stage) != width for stage in value):
-        return None
+    width = len(value[0]) if name == PREDICTORS else 0
     trees = [tree for stage in value for tree in stage] if width else value
-    kind = _kind(trees[0])
-    if kind is None or not 1 < len(trees) <= MOST_TREES or not all(_is_like(tree, trees[0]) for tree in trees):
+    even = not width or all(len(stage) == width for stage in value)
+    if not even or not 1 < len(trees) <= MOST_TREES or not all(_is_like(tree, trees[0], name) for tree in trees):
         return None
-    parts = [kind[0](tree) for tree in trees]
-    arrays = {name: _joined([part[name] for part in parts]) for name in parts[0]}
-    lengths = {name: np.array([len(part[name]) for part in parts]) for name in parts[0]}
+    parts = [_arrays_of(tree, name) for tree in trees]
+    arrays = {each: _joined([part[each] for part in parts]) for each in NAMES[name]}
+    lengths = {each: np.array([len(part[each]) for part in parts]) for each in NAMES[name]}
     return StackedTrees(trees[0], arrays, lengths, width)
 
 
-def _unstack(stack: StackedTrees) -> list[Any]:
-    kind = _kind(stack.first)
-    if kind is None:
+def _unstack(stack: StackedTrees, name: str) -> list[Any]:
+    n_trees, width = len(stack.lengths["nodes"]), stack.width
+    if not _is_tree(stack.first, name):
         raise ValueError(f"it has stacked trees of an unknown kind, {type(stack.first).__name__}")
-    names, n_trees = kind[0](stack.first).keys(), len(stack.lengths["nodes"])
-    if n_trees > MOST_TREES or (stack.lengths["nodes"] < 1).any():
+    if not 1 <= n_trees <= MOST_TREES or (stack.lengths["nodes"] < 1).any():
         raise ValueError(f"it has a decision tree without nodes, or more than {MOST_TREES:,} trees in a stack")
-    columns = {name: _divided(stack.arrays[name], stack.lengths[name], n_trees) for name in names}
-    trees = [kind[1](stack.first, {name: columns[name][number] for name in names}) for number in range(n_trees)]
-    if not stack.width:
-        return trees
-    if n_trees % stack.width:
+    if type(width) is not int or width < 0 or (width == 0) != (name == ESTIMATORS) or (width and n_trees % width):
         raise ValueError("it has stages with different numbers of trees")
-    return [trees[start : start + stack.width] for start in range(0, n_trees, stack.width)]
+    columns = [_divided(stack.arrays[each], stack.lengths[each], n_trees) for each in NAMES[name]]
+    make = _tree_like if name == ESTIMATORS else _predictor_like
+    trees = [make(stack.first, dict(zip(NAMES[name], parts, strict=True))) for parts in zip(*columns, strict=True)]
+    return [trees[start : start + width] for start in range(0, n_trees, width)] if width else trees
 
 
-def _kind(tree: Any) -> tuple[Callable[[Any], Arrays], Callable[[Any, Arrays], Any]] | None:
-    """Return what reads the arrays of a tree, and what makes a tree like another one of arrays."""
-    if _named(getattr(tree, "tree_", None), "sklearn.tree._tree", "Tree"):
-        return (_of_tree, _tree_like) if isinstance(getattr(tree, "random_state", None), int) else None
-    return (_of_predictor, _predictor_like) if _named(tree, *_PREDICTOR) else None
+def _is_tree(tree: Any, name: str) -> bool:
+    """Return whether it is a tree that can be stacked: its seed is a whole number, and it has no unusual attributes."""
+    if name == PREDICTORS:
+        return _class_of(tree) == _PREDICTOR and vars(tree).keys() == set(NAMES[name])
+    sound = _class_of(getattr(tree, "tree_", None)) == _TREE and type(getattr(tree, "random_state", None)) is int
+    return sound and len(vars(tree)) <= MOST_ATTRIBUTES
 
 
-_PREDICTOR = ("sklearn.ensemble._hist_gradient_boosting.predictor", "TreePredictor")
+def _class_of(value: Any) -> tuple[str, str]:
+    return type(value).__module__, type(value).__name__
 
 
-def _named(value: Any, module: str, name: str) -> bool:
-    return (type(value).__module__, type(value).__name__) == (module, name)
+def _is_like(tree: Any, first: Any, name: str) -> bool:
+    """Return whether a tree has the type and attributes of another one, but for its arrays and seed."""
+    if type(tree) is not type(first) or not _is_tree(tree, name):
+        return False
+    if name == PREDICTORS:
+        pairs = [(array, vars(first)[each]) for each, array in vars(tree).items()]
+        return all((one.dtype, one.shape[1:]) == (other.dtype, other.shape[1:]) for one, other in pairs)
+    own, others = ({**vars(each), "tree_": None, "random_state": None} for each in (tree, first))
+    return own.keys() == others.keys() and all(_is_same(own[each], others[each]) for each in own)
 
 
-def _of_tree(tree: Any) -> Arrays:
+def _is_same(value: Any, other: Any) -> bool:
+    same_type = type(value) is type(other) and getattr(value, "dtype", None) == getattr(other, "dtype", None)
+    return same_type and np.array_equal(value, other)
+
+
+def _arrays_of(tree: Any, name: str) -> Arrays:
+    if name == PREDICTORS:
+        return dict(vars(tree))
     state = tree.tree_.__getstate__()
-    numbers = {"max_depth": state["max_depth"], "random_state": tree.random_state}
-    return {"nodes": state["nodes"], "values": state["values"], **{name: np.array([n]) for name, n in numbers.items()}}
+    numbers = {"max_depth": np.array([state["max_depth"]]), "random_state": np.array([tree.random_state])}
+    return {"nodes": state["nodes"], "values": state["values"], **numbers}
 
 
 def _tree_like(first: Any, arrays: Arrays) -> Any:
-    """Return a tree of the given arrays; scikit-learn refuses those of a wrong type or shape."""
+    """Return a tree of some arrays that is otherwise like another one; scikit-learn refuses a wrong type or shape."""
     make, arguments, _ = first.tree_.__reduce__()
     tree = copy.copy(first)
     tree.random_state, depth = (int(arrays[name].item()) for name in ("random_state", "max_depth"))
@@ -138,26 +169,11 @@ def _tree_like(first: Any, arrays: Arrays) -> Any:
     return tree
 
 
-def _of_predictor(predictor: Any) -> Arrays:
-    return dict(vars(predictor))
-
-
 def _predictor_like(first: Any, arrays: Arrays) -> Any:
-    if any(array.dtype != getattr(first, name).dtype for name, array in arrays.items()):
-        raise ValueError("it has a decision tree with arrays of another type")
-    predictor = copy.copy(first)
-    vars(predictor).update(arrays)
+    """Return a tree of histogram-based gradient boosting; scikit-learn converts or refuses nodes of another type."""
+    predictor: Any = object.__new__(type(first))
+    predictor.__setstate__(arrays)
     return predictor
-
-
-def _is_like(tree: Any, first: Any) -> bool:
-    """Return whether a tree has the type and attributes of another one, but for its arrays and seed."""
-    if type(tree) is not type(first) or _kind(tree) is None:
-        return False
-    own, others = ({**vars(each), "tree_": None, "random_state": None} for each in (tree, first))
-    if _named(tree, *_PREDICTOR):
-        return all(array.dtype == others[name].dtype for name, array in vars(tree).items())
-    return own.keys() == others.keys() and all(np.array_equal(own[name], others[name]) for name in own)
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -171,11 +187,10 @@ def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def _divided(array: npt.NDArray[Any], lengths: npt.NDArray[Any], n_parts: int) -> list[npt.NDArray[Any]]:
-    whole = lengths.dtype.kind == "i" and lengths.shape == (n_parts,) and (lengths >= 0).all()
-    if not whole or lengths.sum() != len(array):
+    """Return the parts of an array, without copies."""
+    whole = lengths.dtype.kind == "i" and lengths.shape == (n_parts,)
+    if (
+        not whole or (lengths < 0).any() or (lengths > len(array)).any() or lengths.sum() != len(array)
+    ):  # cannot overflow
         raise ValueError("it has stacked trees whose arrays have other lengths than it says")
-    return [part.copy() for part in np.split(array, np.cumsum(lengths)[:-1])]
-
-
-def _same(items: Sequence[Any], others: Sequence[Any] | Mapping[Any, Any]) -> bool:
-    return all(item is other for item, other in zip(items, others, strict=True))
+    return np.split(array, np.cumsum(lengths)[:-1])
