@@ -460,6 +460,23 @@ def test_targets_share_their_cells(here, capsys):
     assert ": started" not in shown
 
 
+def test_data_limits_what_is_trained_and_not_what_is_shown(here, capsys):
+    words = ["reproduce", "table2", "--scale", "smoke", "--seeds", "1"]
+    assert run([*words, "--data", "discs-10"]) == 0
+    cells = Path("reproduction", "smoke", "cells")
+    assert [folder.name for folder in cells.iterdir()] == ["discs-10"]
+    assert "n_min = 100 " in capsys.readouterr().out
+    assert run([*words, "--data", "disc-10"]) == 2
+    shown = capsys.readouterr().err
+    assert "--data" in shown
+    assert "discs-10" in shown
+    Path("empty").mkdir()
+    assert run(["reproduce", "theta-balanced", "--scale", "smoke", "--data", "cifar10", "--root", "empty"]) == 2
+    shown = capsys.readouterr().err
+    assert "CIFAR-10: The files of the data set 'cifar10' are not there." in shown
+    assert "CIFAR-100" not in shown
+
+
 def test_the_list_says_what_is_done_and_what_is_not_here(here, capsys):
     assert run(["reproduce", "fig-weights", "--scale", "smoke", "--quiet"]) == 0
     capsys.readouterr()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from worstclass.cli import options as opt
 from worstclass.cli.console import OptionError, note, say, tell
 from worstclass.cli.resume import remember
 from worstclass.cli.settings import write_settings
+from worstclass.exceptions import UnknownNameError
 
 if TYPE_CHECKING:
     from worstclass.experiments.paper import Target
@@ -32,6 +34,10 @@ Scale = Annotated[
 ]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for results, tables and figures.")]
 Seeds = Annotated[int | None, typer.Option(help="Number of draws or splits [that of the scale].", min=1)]
+Data = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="Data sets to train on, such as discs-10,squares [all of TARGET]."),
+]
 Methods = Annotated[str | None, typer.Option(metavar="LIST", help="Rows of your own: +file.py:factory.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Train again what has other settings.")]
 ReportOnly = Annotated[bool, typer.Option("--report-only", help="Train nothing; show what is finished.")]
@@ -43,6 +49,7 @@ def reproduce(
     scale: Scale = "cpu",
     out: Out = Path("reproduction"),
     root: opt.Root = None,
+    data: Data = None,
     seeds: Seeds = None,
     methods: Methods = None,
     jobs: opt.Jobs = None,
@@ -77,6 +84,7 @@ def reproduce(
         say("\n".join(listing(found)))
         return 0
     chosen = list(TARGETS.values()) if target == "all" else [find_target(target)]
+    trained = None if data is None else _data_names(data, chosen)
     remember(out)
     write_settings(out)
     made = []
@@ -88,9 +96,10 @@ def reproduce(
                 raise OptionError(f"{one.name}: none of its data sets is here (--root).\n{reasons}")
             note(f"{one.name} is left out: none of its data sets is here.", quiet=quiet)
             continue
+        _refuse_absent(work, trained or ())
         if own and not work.own:
             note(f"{one.name} has no place for a row of --methods.", quiet=quiet)
-        options = {"n_jobs": jobs, "cluster": cluster, "overwrite": overwrite}
+        options = {"data": trained, "n_jobs": jobs, "cluster": cluster, "overwrite": overwrite}
         try:
             made.append(_make(work, None if report_only else options, quiet=quiet))
         except KeyboardInterrupt:
@@ -102,6 +111,25 @@ def reproduce(
     if page is not None:
         say(f"report: {page}")
     return 1 if any(one["failed"] for one in made) else 0
+
+
+def _data_names(text: str, targets: list[Target]) -> list[str]:
+    """Return the names of data sets in a list with commas; a name that no target has is refused."""
+    known = list(dict.fromkeys(name for target in targets for name in target.problems))
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("--data", "reproduce", name, known)
+    return names
+
+
+def _refuse_absent(work: Reproduction, names: Sequence[str]) -> None:
+    """Refuse to train on named data sets that are not here."""
+    from worstclass.experiments.paper_problems import PROBLEMS
+
+    asked = [PROBLEMS[name].title for name in names]
+    if gone := [f"{title}: {why}" for title, why in work.absent.items() if title in asked]:
+        raise OptionError("\n".join([f"{work.target.name}: data sets of --data are not here (--root).", *gone]))
 
 
 def _make(work: Reproduction, options: dict[str, Any] | None, *, quiet: bool) -> dict[str, Any]:

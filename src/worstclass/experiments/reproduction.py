@@ -6,7 +6,7 @@ All targets of a scale share one folder of cells, so what one target trained, an
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -93,13 +93,19 @@ class Reproduction:
         return cells_of(self.grids(trainable=trainable))
 
     def run(
-        self, progress: Callable[[str], None] | None = None, *, overwrite: bool = False, **options: Any
+        self,
+        progress: Callable[[str], None] | None = None,
+        *,
+        data: Collection[str] | None = None,
+        overwrite: bool = False,
+        **options: Any,
     ) -> list[CellResult]:
         """Run the missing cells of the data that are here; ``options`` are ``n_jobs`` and ``cluster`` of ``run_cells``.
 
-        ``overwrite`` removes the results that were made with other settings; without it they are refused.
+        ``data`` names the problems that are trained, all by default. ``overwrite`` removes the results that were made
+        with other settings; without it they are refused.
         """
-        grids = self.grids(trainable=True)
+        grids = [grid for grid in self.grids(trainable=True) if data is None or grid.data in data]
         for grid in grids:
             for entry in grid.entries:
                 if entry not in self.own:
