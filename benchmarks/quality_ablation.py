@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
 from threadpoolctl import threadpool_limits
 
 from worstclass import class_report
@@ -22,6 +23,7 @@ from worstclass.ensembles.combination import Combination, combine, cross_combine
 from worstclass.ensembles.members import HeldOutTask, class_probabilities, train_member
 from worstclass.ensembles.portfolio import portfolio_for
 from worstclass.learners.sklearn_learner import with_seed
+from worstclass.metrics import count_correct
 from worstclass.wrappers.offset_problem import OffsetProblem
 from worstclass.wrappers.offset_search import find_offsets, least_smoothed, smoothed_offsets
 from worstclass.wrappers.scores import log_probabilities
@@ -77,6 +79,42 @@ def _mean_of_all(parts: Parts, target: IntArray, default: Combination) -> Combin
     return with_offsets(np.full(len(parts), 1 / len(parts)), parts, target, None)
 
 
+def _class_errors(choice: Combination, parts: Parts, target: IntArray) -> FloatArray:
+    """Return the errors of the classes that have rows, on the rows that chose."""
+    totals = np.bincount(target, minlength=parts[0].shape[1])
+    right = count_correct(target, choice.scores(parts).argmax(axis=1), len(totals))
+    return 1 - right[totals > 0] / totals[totals > 0]
+
+
+def _one_standard_error(parts: Parts, target: IntArray, default: Combination) -> Combination:
+    """The fewest members whose worst-class error is within one standard error of the least."""
+    choices = [combine(parts, target, None, most) for most in range(1, combination.MAX_MEMBERS + 1)]
+    errors = [_class_errors(choice, parts, target) for choice in choices]
+    least = min(errors, key=np.max)
+    worst, totals = float(least.max()), np.bincount(target)
+    margin = np.sqrt(worst * (1 - worst) / totals[totals > 0][least.argmax()])
+    return next(choice for choice, found in zip(choices, errors, strict=True) if found.max() <= worst + margin)
+
+
+def _minimax_mixture(parts: Parts, target: IntArray, default: Combination) -> Combination:
+    """The weights by which the largest mean error of a class is least, each member with offsets of its own.
+
+    A game of members against classes, solved as a linear program. The mean probability with these weights answers,
+    with offsets of its own.
+    """
+    M = len(parts)
+    errors = np.array([_class_errors(with_offsets(alone, parts, target, None), parts, target) for alone in np.eye(M)])
+    found = linprog(
+        np.append(np.zeros(M), 1),  # the largest mean error
+        A_ub=np.hstack([errors.T, -np.ones((errors.shape[1], 1))]),
+        b_ub=np.zeros(errors.shape[1]),
+        A_eq=[[1] * M + [0]],
+        b_eq=[1],
+    )
+    weights = np.maximum(found.x[:M], 0)
+    return with_offsets(weights / weights.sum(), parts, target, None)
+
+
 #: variant -> how members and offsets are chosen on the held-out probabilities, given the choice of the default
 VARIANTS: dict[str, Choose] = {
     "the default": lambda parts, target, default: default,
@@ -87,6 +125,8 @@ VARIANTS: dict[str, Choose] = {
     "members chosen once": lambda parts, target, default: combine(parts, target, None),
     "chosen once, the best member alone": lambda parts, target, default: combine(parts, target, None, 1),
     "chosen once, up to 20 members": lambda parts, target, default: combine(parts, target, None, 20),
+    "chosen once, the fewest within one standard error": _one_standard_error,
+    "the minimax mixture of the members": _minimax_mixture,
     "chosen once, by the smoothed error alone": _error_by(_smoothed),
     "chosen once, by the counted error alone": _error_by(_counted),
 }

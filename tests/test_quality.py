@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import quality
+import quality_ablation
 from quality_report import Scores, differences, report, summary, undecided_pairs
 from quality_tables import Table, fewer, tables_of_file
 
@@ -259,3 +260,30 @@ def test_the_images_of_the_readme_are_those_of_the_scoreboard():
             found = [line for line in lines if line.startswith(f"| {problems[name]} | {method} |")]
             worst, _, seeds = shown.partition(" (")
             assert f"| {seeds.split()[0] if seeds else 3} | {worst} |" in found[0]
+
+
+def test_other_choices_of_the_ablation_take_the_member_that_is_right():
+    target = np.repeat([0, 1, 2], 20)
+    right = np.full((60, 3), 0.1)
+    right[np.arange(60), target] = 0.8
+    wrong = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    parts = [wrong, right]
+    default = quality_ablation.with_offsets(np.array([0.5, 0.5]), parts, target, None)
+    for name in ("chosen once, the fewest within one standard error", "the minimax mixture of the members"):
+        choice = quality_ablation.VARIANTS[name](parts, target, default)
+        assert choice.weights.tolist() == pytest.approx([0, 1])
+
+
+def test_the_minimax_mixture_balances_the_errors_of_the_classes():
+    # each member knows one class and guesses among the other two by a coin that no offset can mend
+    target, coin = np.repeat([0, 1, 2], 40), np.tile([0.2, 0.8], 60)
+    parts = []
+    for known in range(3):
+        others = [k for k in range(3) if k != known]
+        p = np.zeros((120, 3))
+        p[target == known, known] = 1
+        for row in np.flatnonzero(target != known):
+            p[row, others] = coin[row], 1 - coin[row]
+        parts.append(p)
+    choice = quality_ablation.VARIANTS["the minimax mixture of the members"](parts, target, None)
+    assert choice.weights.tolist() == pytest.approx([1 / 3] * 3, abs=0.01)
