@@ -185,6 +185,7 @@ def _radar(work: Reproduction, results: Sequence[CellResult]) -> Figure | None:
     n_lines = math.ceil(len(shown) / n_columns)
     figure = Figure(figsize=(5.5 * n_columns, 5 * n_lines), layout="constrained")
     axes = np.atleast_1d(figure.subplots(n_lines, n_columns, subplot_kw={"projection": "polar"})).ravel()
+    figure.suptitle("Test accuracy of every class, mean over the seeds")
     for axis, (problem, by_row) in zip(axes, shown, strict=False):
         _radar_axis(axis, problem, by_row)
     for axis in axes[len(shown) :]:
