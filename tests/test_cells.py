@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from worstclass.checkpoints import locked
 from worstclass.exceptions import BudgetSpentWarning, ParameterError, UnmetBoundWarning
-from worstclass.experiments.cells import Cell, CellResult, run_cells, seconds_left
+from worstclass.experiments.cells import Cell, CellResult, checkpoint_folder, run_cells, seconds_left
 from worstclass.experiments.run import Outcome, Provenance
 from worstclass.metrics import class_report
 
@@ -249,6 +250,25 @@ def test_failed_cells_are_tried_again(tmp_path):
     assert again.ran == [("b", 0)]
     assert [result.error for result in results] == [None, None]
     assert CellResult.read(tmp_path / "b-seed0.json").error is None
+
+
+def test_a_cell_that_another_process_trains_is_left_to_it(tmp_path):
+    (cell,) = cells_of(["a"])
+    checkpoint = checkpoint_folder(tmp_path / cell.file_name)
+
+    def train(cell):
+        with locked(checkpoint):
+            return outcome_of(cell)
+
+    with locked(checkpoint):  # as the worker of a killed run does
+        (checkpoint / "round-0001").write_text("half of it")
+        (refused,) = run_cells([cell], train, tmp_path)
+        assert refused.error.startswith("CheckpointError: Another process is working in")
+        assert (checkpoint / "round-0001").exists()
+    assert not (tmp_path / cell.file_name).exists()
+    (done,) = run_cells([cell], train, tmp_path)
+    assert done.error is None
+    assert not checkpoint.exists()
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ import pydantic
 
 from worstclass._text import duration
 from worstclass.checkpoints import locked
-from worstclass.exceptions import ParameterError, WorkerError, WorstClassWarning
+from worstclass.exceptions import CheckpointError, ParameterError, WorkerError, WorstClassWarning
 from worstclass.experiments.run import Outcome, Provenance
 
 #: seconds to wait for a Dask scheduler
@@ -156,8 +156,9 @@ def run_cells(
     """Run the cells whose file is not in the folder yet; return the results of all, in their order.
 
     Each cell is written as it ends. A cell that raises is written as failed, and the others go on; the next call runs
-    it again. If the run is interrupted or killed, the same call continues with the rest. The folder is locked: a second
-    process is refused.
+    it again. A cell that another process still trains, such as the worker of a run that was killed, fails without a
+    file, and that process is left alone. If the run is interrupted or killed, the same call continues with the rest.
+    The folder is locked: a second process is refused.
 
     Parameters
     ----------
@@ -323,6 +324,8 @@ def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], provenance: Provenance
             outcome = run_cell(cell)
         notes |= dict.fromkeys(str(warning.message) for warning in caught)
         result = CellResult.model_validate_json(result_of(outcome).model_dump_json())  # as it will be read
+    except CheckpointError as error:  # another process trains this cell, or the disk is full: what is kept stays
+        return result_of(error)
     except Exception as error:
         result = result_of(error)
     if folder is not None:
