@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from worstclass._text import n_of
 from worstclass.data.arrays import is_npy_folder, label_array, read_arrays
 from worstclass.data.splits import ALL, PARTS, SPLIT_NAMES, Part, Splits, make_splits
 from worstclass.data.trees import is_archive
@@ -212,8 +213,9 @@ def _part(path: Path, table: pd.DataFrame, target: str, ignore: Sequence[str]) -
             raise UnknownNameError("ignore", f"the table {path.name}", name, table.columns)
     table = table.drop(columns=list(ignore))
     if labels.isna().any():
-        count, first = labels.isna().sum(), labels.isna().argmax() + 1
-        raise DatasetError(f"{path}: the target {target!r} is empty in {count} rows, first in row {first}.")
+        rows, first = n_of(int(labels.isna().sum()), "row"), labels.isna().argmax() + 1
+        hint = "Fill in the labels, or remove the rows without one."
+        raise DatasetError(f"{path}: the target {target!r} is empty in {rows}, first in row {first}. {hint}")
     if table.shape[1] == 0:
         ignored = " and those ignored" if ignore else ""
         raise DatasetError(f"{path}: there is no column besides the target {target!r}{ignored}.")
