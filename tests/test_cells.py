@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from worstclass.checkpoints import locked
-from worstclass.exceptions import BudgetSpentWarning, ParameterError, UnmetBoundWarning
+from worstclass.exceptions import BudgetSpentWarning, CheckpointError, ParameterError, UnmetBoundWarning
 from worstclass.experiments.cells import Cell, CellResult, checkpoint_folder, run_cells, seconds_left
 from worstclass.experiments.run import Outcome, Provenance
 from worstclass.metrics import class_report
@@ -252,6 +252,16 @@ def test_failed_cells_are_tried_again(tmp_path):
     assert CellResult.read(tmp_path / "b-seed0.json").error is None
 
 
+HOLDER = """
+import sys
+from pathlib import Path
+from worstclass.checkpoints import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
 def test_a_cell_that_another_process_trains_is_left_to_it(tmp_path):
     (cell,) = cells_of(["a"])
     checkpoint = checkpoint_folder(tmp_path / cell.file_name)
@@ -260,15 +270,29 @@ def test_a_cell_that_another_process_trains_is_left_to_it(tmp_path):
         with locked(checkpoint):
             return outcome_of(cell)
 
-    with locked(checkpoint):  # as the worker of a killed run does
+    command = [sys.executable, "-c", HOLDER, str(checkpoint)]  # as the worker of a killed run does
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
         (checkpoint / "round-0001").write_text("half of it")
         (refused,) = run_cells([cell], train, tmp_path)
         assert refused.error.startswith("CheckpointError: Another process is working in")
         assert (checkpoint / "round-0001").exists()
+        other.communicate()
     assert not (tmp_path / cell.file_name).exists()
     (done,) = run_cells([cell], train, tmp_path)
     assert done.error is None
     assert not checkpoint.exists()
+
+
+def test_a_checkpoint_that_cannot_be_written_keeps_what_it_has(tmp_path):
+    (cell,) = cells_of(["a"])
+    checkpoint = checkpoint_folder(tmp_path / cell.file_name)
+    checkpoint.mkdir()
+    (checkpoint / "round-0001").write_text("finished")
+    (failed,) = run_cells([cell], Recorder({"a": CheckpointError("no space left")}), tmp_path)
+    assert failed.error == "CheckpointError: no space left"
+    assert (checkpoint / "round-0001").exists()
+    assert not (tmp_path / cell.file_name).exists()
 
 
 @pytest.mark.parametrize(
