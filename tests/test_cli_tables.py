@@ -163,7 +163,7 @@ def test_how_labels_are_read(tmp_path, written, read):
 
 def test_a_missing_label_among_leading_zeros_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n1,01\n2,\n3,02\n")
-    with pytest.raises(DataError, match="empty in 1 rows, first in row 2"):
+    with pytest.raises(DataError, match="empty in 1 row, first in row 2"):
         read_table(tmp_path / "t.csv", "y")
 
 
