@@ -1,12 +1,12 @@
 """The networks part of the scoreboard: the paper's artificial data with its MLP, and images, at equal compute.
 
-Every method gets the same epochs in all: `auto-networks` and `deep-ensemble` divide them among several networks, the
-others give them to one. On images, every learning rate falls to 0 over the epochs. `auto` is the default for tables and
-images, which has a budget and, on images, a network of its own; the problems `...-medium` give that network to others,
-and so many epochs that as many images pass through it. All methods get the same rows: the validation rows of a data
-set are training rows for those that hold out rows themselves (`auto`, `auto-networks`), so that an epoch of these has
-up to 14% more or 11% fewer rows than one of the others. `booster...`, `balanced` and `hedge-...` are variants
-for the artificial data; see `quality_variants.py`.
+Every method gets the same epochs in all: `auto-networks`, `auto+network` and `deep-ensemble` divide them among several
+networks, the others give them to one. On images, every learning rate falls to 0 over the epochs. `auto` is the default
+for tables and images, which has a budget and, on images, a network of its own; the problems `...-medium` give that
+network to others, and so many epochs that as many images pass through it. All methods get the same rows: the validation
+rows of a data set are training rows for those that hold out rows themselves (`auto...`), so that an epoch of these has
+up to 14% more or 11% fewer rows than one of the others. `booster...`, `balanced` and `hedge-...` are variants for the
+artificial data; see `quality_variants.py`.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ PROBLEMS: dict[str, Problem] = {
 #: method -> options, and whether it runs on images, on the artificial data, or (None) on both
 METHODS: dict[str, tuple[dict[str, Any], str | None]] = {
     "auto-networks": ({}, None),
+    "auto+network": ({}, None),
     "auto": ({}, None),
     "ce": ({}, None),
     "wce": ({}, None),
@@ -117,7 +118,7 @@ def run_network_cell(name: str, draw: int, method: str, root: Path | None) -> di
         model = FeedbackNetworks(TorchLearner(network, **learner), problem.epochs, method, draw)
     elif method == "auto":
         model = build_method(method, random_state=draw)
-    elif method == "auto-networks":  # sets the decay itself, for the epochs of each network
+    elif method in ("auto-networks", "auto+network"):  # they set the decay themselves, for the epochs of each network
         model = build_method(method, **settings, random_state=draw)
     else:
         if problem.learner is not None:

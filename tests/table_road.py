@@ -135,7 +135,7 @@ def what_is_missing() -> None:
             raise AssertionError(message)
     torch = "needs the package torch, which is not installed: pip install 'worstclass[torch]'."
     for words, start in (
-        (("fit", "artificial-balanced", "--out", "no"), "The method 'auto-networks'"),
+        (("fit", "artificial-balanced", "--network", "mlp", "--out", "no"), "The method 'auto+network'"),
         (("compare", "iris", "--methods", "forest,ce", "--out", "no"), "The method 'ce'"),
         (("reproduce", "table1", "--out", "no"), "The method 'ce'"),
         (("export", "model", "fresh.csv", "--target", "kind", "--torch", "model.pt2"), "export_torch"),

@@ -163,12 +163,20 @@ def test_a_network_for_a_table(place, command):
     network = ["--network", "mlp", "--lr", "0.02", "--max-epochs", "23"]
     code, shown = command(*TRAIN, *network, "--theta", "0.05", "--out", "net")
     assert code == 0
-    assert "1 of 1 members trained: " in shown
+    assert "6 of 6 members trained: mlp" in shown
     result, model = RunResult.read(place / "net" / "results"), load_model(place / "net")
-    assert (result.method, result.epochs, result.portfolio.n_folds) == ("auto-networks", 20, 5)  # 4 in each fold
+    assert (result.method, result.portfolio.n_folds) == ("auto+network", 5)
+    assert [member.name for member in result.portfolio.members] == [*MEMBERS, "mlp"]
     assert result.settings["max_epochs"] == 23
+    assert model.learners[0] == "auto"
+    assert (model.learners[1].lr, model.learners[1].standardize) == (0.02, True)
+    code, shown = command(*TRAIN, *network, "--method", "auto-networks", "--theta", "0.05", "--out", "net")
+    assert code == 0
+    assert "1 of 1 members trained: mlp" in shown
+    result, model = RunResult.read(place / "net" / "results"), load_model(place / "net")
+    assert (result.epochs, result.portfolio.n_folds) == (20, 5)  # 4 in each fold
     assert all(isinstance(member, NetworkClassifier) for member in model.estimators_)
-    assert (model.learners[0].lr, model.learners[0].standardize) == (0.02, True)
+    network += ["--method", "auto-networks"]
     assert command(*TRAIN, *network, "--val-share", "0.2", "--quiet", "--out", "net")[0] == 0
     assert RunResult.read(place / "net" / "results").epochs == 23  # there is one network
     assert command("evaluate", "net", "fresh.csv", "--target", "kind")[0] == 0
@@ -182,20 +190,28 @@ def test_a_network_of_one_s_own(place, command):
         "    return nn.Sequential(nn.Linear(input_shape[0], 8), nn.ReLU(), nn.Linear(8, n_classes))\n"
     )
     own = ["--network", "own_networks:tiny"]
-    assert command(*TRAIN, *own, "--max-epochs", "10", "--set", "cv=2", "--quiet", "--out", "own")[0] == 0
+    assert (
+        command(
+            *TRAIN, *own, "--method", "auto-networks", "--max-epochs", "10", "--set", "cv=2", "--quiet", "--out", "own"
+        )[0]
+        == 0
+    )
     code, shown = command("evaluate", "own", "fresh.csv", "--target", "kind")
     assert code == 2
     assert "--network" in shown
     assert command("evaluate", "own", "fresh.csv", "--target", "kind", *own)[0] == 0
 
 
-def test_named_data_with_a_network_of_the_paper(place, command):
-    few = ["--max-epochs", "10", "--max-test-rows", "100", "--quiet", "--out", "named"]
+def test_named_data_have_the_default_of_all_data_unless_the_network_is_chosen(place, command):
+    few = ["--max-test-rows", "100", "--set", "cv=2", "--quiet", "--out", "named"]
     assert command("fit", "artificial-balanced", *few)[0] == 0
-    result, model = RunResult.read(place / "named" / "results"), load_model(place / "named")
-    assert (result.method, result.epochs) == ("auto-networks", 10)
-    assert model.learners[0].lr == 0.01
+    model = load_model(place / "named")
+    assert RunResult.read(place / "named" / "results").method == "auto"
     assert model.theta is None  # the paper's floor is for its booster
+    assert command("fit", "artificial-balanced", "--network", "mlp", "--max-epochs", "10", *few)[0] == 0
+    model = load_model(place / "named")
+    assert RunResult.read(place / "named" / "results").method == "auto+network"
+    assert model.learners[1].lr == 0.01  # the paper's
     assert command("fit", "iris", "--set", "cv=2", "--quiet", "--out", "named")[0] == 0
     assert RunResult.read(place / "named" / "results").method == "auto"
     assert load_model(place / "named").classes_.tolist() == ["setosa", "versicolor", "virginica"]
@@ -320,9 +336,11 @@ def test_images_with_options_of_the_network(place, command, images):
     fit = ["fit", "images.npz", "--max-epochs", "40", "--lr", "0.01", "--set", "cv=2", "--quiet", "--out", "seer"]
     assert command(*fit)[0] == 0
     result = RunResult.read(place / "seer" / "results")
-    assert (result.method, result.epochs, result.portfolio.n_folds) == ("auto-networks", 40, 2)
+    assert (result.method, result.portfolio.n_folds) == ("auto+network", 2)
+    names = [member.name for member in result.portfolio.members]
+    assert names == ["pixel-kernel", "pixel-trees", "patches", "cnn-medium"]
     model = load_model(place / "seer")
-    assert model.learners[0].module == "cnn-small"
+    assert (model.learners[1].lr, model.learners[1].optimizer) == (0.01, "adamw")
     assert command("predict", "seer", "new.npz", "--out", "seen.csv")[0] == 0
     assert (pd.read_csv(place / "seen.csv")["answer"] == images).mean() > 0.9
     assert command("evaluate", "seer", "images.npz")[0] == 0
@@ -338,7 +356,7 @@ def test_images_by_default(place, command, images):
     assert command("predict", "eye", "new.npz", "--out", "seen.csv")[0] == 0
     code, shown = command("fit", "images.npz", "--method", "auto", "--network", "cnn-small", "--out", "eye")
     assert code == 2
-    assert "For a network of your choice, use --method auto-networks." in shown
+    assert "To add a network of your choice, use --method auto+network." in shown
     code, shown = command("fit", "images.npz", "--method", "forest", "--out", "eye")
     assert code == 2
     assert "it takes tables, and the data are images" in shown

@@ -57,6 +57,7 @@ CONTRACT += ["boosting", "naive", "0.5-dnn", "ours"]
 SMALL = {
     "auto": {"cv": 2},
     "auto-networks": {"cv": 2},
+    "auto+network": {"cv": 2},
     "deep-ensemble": {"n_estimators": 3},
     "ours-trees": {"n_rounds": 3, "max_iter": 20},
     "forest": {"n_estimators": 30},
@@ -69,7 +70,7 @@ LEARNER = {"lr": 0.02, "module_options": {"hidden": (16,)}}
 every_method = pytest.mark.parametrize("name", NAMES)
 of_kind = {kind: [method.name for method in list_methods() if method.kind == kind] for kind in ("network", "table")}
 #: these make folds, and train several networks or classifiers on each
-PORTFOLIOS = ["auto-networks", "auto"]
+PORTFOLIOS = ["auto-networks", "auto+network", "auto"]
 one_training = [name for name in of_kind["network"] if name not in PORTFOLIOS]
 
 
@@ -355,7 +356,7 @@ def first_network(model):
     return member.estimators_[0] if isinstance(member, NetworkClassifier) else member
 
 
-@pytest.mark.parametrize("name", of_kind["network"])
+@pytest.mark.parametrize("name", [*one_training, "auto-networks"])  # the network of auto+network may not be chosen
 def test_another_seed_gives_another_network(name):
     other = quietly(built(name, seed=1), X, Y)
     ours, theirs = (first_network(trained(model)).state for model in (fitted(name), other))
@@ -452,12 +453,14 @@ def test_auto_is_the_portfolio_classifier_and_needs_nothing():
     assert str(model.get_params()) == str(expected.get_params())
 
 
-def test_auto_networks_takes_the_network_and_the_limits():
+@pytest.mark.parametrize(("name", "others"), [("auto-networks", []), ("auto+network", ["auto"])])
+def test_portfolios_with_a_network_take_it_and_the_limits(name, others):
     limits = {"theta": 0.6, "max_epochs": 77, "random_state": 4}
-    model = build_method("auto-networks", "mlp", learner={"lr": 0.3}, max_seconds=12.0, cv=2, **limits)
+    model = build_method(name, "mlp", learner={"lr": 0.3}, max_seconds=12.0, cv=2, **limits)
     assert {name: getattr(model, name) for name in limits} == limits
     assert (model.time_limit, model.cv) == (12.0, 2)
-    (learner,) = model.learners
+    *before, learner = model.learners
+    assert before == others
     assert (type(learner), learner.module, learner.lr) == (TorchLearner, "mlp", 0.3)
 
 
@@ -601,7 +604,7 @@ def test_the_methods_with_floors_are_these():
     with_floors = ["0.5-dnn", "ours", "ours+offsets", "ours-trees"]
     assert [method.name for method in list_methods() if method.needs_theta] == with_floors
     takes = [method.name for method in list_methods() if method.takes_theta]
-    assert takes == ["0.5-dnn", "ours", "ours+offsets", "auto-networks", "auto", "ours-trees"]
+    assert takes == ["0.5-dnn", "ours", "ours+offsets", *PORTFOLIOS, "ours-trees"]
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_all_stands_for_every_method_that_suits_the_rows():
     assert methods_for(["all"], images(0)) == tuple(networks)
     assert networks == every[: len(networks)]
     assert {"auto", "auto-networks"} <= set(every)
-    assert "auto-networks" in networks
+    assert {"auto-networks", "auto+network"} <= set(networks)
     assert "auto" not in networks  # its own network, and epochs that nobody counts
     assert methods_for(["forest", "ce"], images(0)) == ("forest", "ce")  # asked for by name
 

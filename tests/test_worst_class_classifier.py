@@ -301,10 +301,34 @@ class TestLearners:
         assert names == ["worstclassbooster", "mlp", "bayes", "gaussiannb-1", "gaussiannb-2"]
         assert class_report(y, model.predict(X)).worst_error < 0.1
 
+    def test_the_portfolio_of_the_package_with_a_learner_of_one_s_own(self):
+        X, y = load_wine(return_X_y=True, as_frame=True)
+        X["hue"] = np.where(X["hue"] > 1, "red", "pale")  # text, which a learner of one's own gets as numbers, too
+        X.loc[::9, "ash"] = np.nan
+        network = TorchLearner("mlp", module_options={"hidden": (16,)}, lr=0.01, standardize=True)
+        model = WorstClassClassifier(["auto", network], cv=2, max_epochs=20, random_state=0).fit(X, y)
+        members = ["logistic", "smooth-kernel", "sharp-kernel", "extra-trees", "boosted-trees", "mlp"]
+        assert [record.name for record in model.portfolio_] == members
+        assert model.notes_ == ()
+        assert class_report(y, model.predict(X)).worst_error < 0.1
+
+    def test_a_network_of_one_s_own_takes_the_place_of_that_for_images(self):
+        images, sizes = np.broadcast_to(np.float32(0), (40, 1, 8, 8)), np.array([20, 20])
+        others = ["pixel-kernel", "pixel-trees", "patches"]
+        for learner, names in (
+            (TorchLearner("cnn-small"), [*others, "cnn-small"]),
+            (("own", NetworkClassifier(TorchLearner("cnn-small"))), [*others, "own"]),
+            (GaussianNB(), [*others, "network", "gaussiannb"]),
+        ):
+            portfolio, notes = portfolio_for(["auto", learner], images, sizes)
+            assert (list(portfolio), notes) == (names, [])
+
     @pytest.mark.parametrize(
         ("learners", "message"),
         [
             ("trees", "'auto', or a list"),
+            (["auto", "auto"], "'auto' among them at most once"),
+            (["auto", "trees"], "'auto', or a list"),
             ([], "'auto', or a list"),
             ([LogisticRegression], "'auto', or a list"),
             ([3], "'auto', or a list"),
@@ -316,6 +340,15 @@ class TestLearners:
         X, y = load_iris(return_X_y=True)
         with pytest.raises(ParameterError, match=message):
             WorstClassClassifier(learners).fit(X, y)
+
+    def test_wrong_parameters_of_a_network_are_refused_before_anything_is_trained(self, blobs):
+        class Listener(Callback):
+            def on_step_end(self, estimator, info):
+                raise AssertionError(info.name)
+
+        for network in (TorchLearner("mpl"), TorchLearner("mlp", lr=-1), NetworkClassifier(TorchLearner("resnet32"))):
+            with pytest.raises(ParameterError):
+                WorstClassClassifier([*FAST, network], callbacks=[Listener()]).fit(blobs[0], blobs[2])
 
     def test_one_that_fails_is_left_out(self, blobs):
         with pytest.warns(LearnerFailedWarning, match="failing was left out: RuntimeError: out of luck"):

@@ -123,14 +123,15 @@ def build_method(
     name : one of ``list_methods()``.
     network : a network's name or a factory, as ``TorchLearner`` takes them; only methods of kind ``"network"`` use it.
     learner : further options of ``TorchLearner``, such as ``lr`` and ``batch_size``; also a ``loss`` for the methods
-        that do not set one themselves (boosting, ours, 0.5-dnn, deep-ensemble, auto-networks).
+        that do not set one themselves (boosting, ours, 0.5-dnn, deep-ensemble, auto-networks,
+        auto+network).
     theta : accuracy floors, for the methods that need or take them.
     max_epochs : epochs over the training rows in all, over all rounds, members or folds. None: 200 for a single network
         and for each one of an ensemble, no limit for boosting. Methods for tables do not count epochs.
     max_seconds : time after which training ends with what it has; None for no limit. Of the methods for tables, only
         ours-trees has such a limit.
     select_on : the validation error that chooses an epoch, or the prefix of a vote: ``"worst"`` or ``"average"``. The
-        methods auto and auto-networks always choose by the worst class, or by the floors.
+        methods auto, auto-networks and auto+network always choose by the worst class, or by the floors.
     random_state : seed of everything random.
     options : those of the method; see ``list_methods()``.
 
@@ -218,7 +219,7 @@ _REFERENCES = {
     "rusboost": "Seiffert et al., RUSBoost, 2010; imbalanced-learn",
     "easy-ensemble": "Liu, Wu and Zhou, Exploratory Undersampling for Class-Imbalance Learning, 2009; imbalanced-learn",
     **dict.fromkeys(("boosting", "naive", "0.5-dnn", "ours", "ours-trees"), _PAPER),
-    **dict.fromkeys(("auto", "auto-networks"), _OWN),
+    **dict.fromkeys(("auto", "auto-networks", "auto+network"), _OWN),
     **dict.fromkeys(("logistic", "forest", "hist-gradient-boosting"), "scikit-learn"),
 }
 
@@ -319,6 +320,10 @@ def _auto_networks(common: _Common, *, cv: int | str) -> Any:
     return _auto(common, cv=cv, learners=[common.torch_learner()])
 
 
+def _auto_with_network(common: _Common, *, cv: int | str) -> Any:
+    return _auto(common, cv=cv, learners=["auto", common.torch_learner()])
+
+
 def _for_tables(*steps: Any) -> Any:
     """Return a pipeline that first turns data frames, missing values and images into rows of numbers."""
     from sklearn.pipeline import make_pipeline
@@ -389,6 +394,8 @@ _method("ldam-drw", _margins, _ldam_drw, max_margin=0.5, scale=30.0, beta=0.9999
 _AUTO: dict[str, Any] = {"takes_theta": True, "cv": "auto"}
 _folds = "one network per fold; their mean probability answers, with offsets tuned on held-out rows"
 _method("auto-networks", _folds, _auto_networks, **_AUTO)
+_own = "the classifiers of auto and the network of your choice, combined and given offsets on held-out rows"
+_method("auto+network", _own, _auto_with_network, **_AUTO)
 _best = "several classifiers that suit the data, combined and given offsets on held-out rows"
 _method("auto", _best, _auto, kind="any", **_AUTO)
 _method("ours-trees", "ours over gradient-boosted trees", _ours_trees, kind="table", **_OURS, max_iter=100)

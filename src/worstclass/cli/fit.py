@@ -34,7 +34,7 @@ MethodName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="See worstclass methods [auto, auto-networks].",
+        help="See worstclass methods [auto, auto+network].",
         autocompletion=complete.method,
     ),
 ]
@@ -79,7 +79,7 @@ def fit(
 
     opened = Data.open(data)
     splits = opened.splits(seed)
-    name = method or default_method(opened, splits.train.X, booster, max_epochs)
+    name = method or default_method(splits.train.X, booster)
     record = find_method(name)
     if theta and not record.takes_theta:
         raise OptionError(f"--theta cannot be used here: the method {name} has no accuracy floor.")

@@ -31,10 +31,9 @@ CERTIFICATE = "certificate.json"
 MOST_CATEGORIES = 255
 
 
-def default_method(data: Data, X: Any, options: NetworkOptions, max_epochs: int | None) -> str:
-    """Return the method of ``fit``: ``auto``, or ``auto-networks`` if the network or its training is chosen."""
-    trains = _is_images(X) and bool(options.learner() or max_epochs)
-    return "auto-networks" if options.network or data.settings.get("learner") or trains else "auto"
+def default_method(X: Any, options: NetworkOptions) -> str:
+    """Return the method of ``fit``: ``auto``, or ``auto+network`` if the network or its training is chosen."""
+    return "auto+network" if options.network or (_is_images(X) and options.learner()) else "auto"
 
 
 def default_booster(data: Data, X: Any, network: str | None) -> str:
@@ -42,9 +41,13 @@ def default_booster(data: Data, X: Any, network: str | None) -> str:
     return "ours" if network or _is_images(X) or data.settings.get("learner") else "ours-trees"
 
 
-def network_options(data: Data, X: Any, options: NetworkOptions) -> dict[str, Any]:
+def network_options(data: Data, X: Any, options: NetworkOptions, method: str = "") -> dict[str, Any]:
     """Return the options of ``TorchLearner``: the paper's for a named data set, then those of the user."""
-    default = {"module": "cnn-small"} if _is_images(X) else {"module": "mlp", "standardize": True}
+    default: dict[str, Any] = {"module": "mlp", "standardize": True}
+    if _is_images(X):
+        from worstclass.ensembles.portfolio import IMAGE_NETWORK
+
+        default = dict(IMAGE_NETWORK) if method.startswith("auto") else {"module": "cnn-small"}
     chosen = dict(data.settings.get("learner") or default)
     if options.network is not None:
         chosen["module"] = network_factory(options.network)
@@ -60,11 +63,11 @@ def build_estimator(name: str, data: Data, X: Any, options: BoosterOptions, **mo
     method, given = find_method(name), options.booster()
     learner: dict[str, Any] = {"module": "mlp"}
     if method.kind == "network":
-        learner = network_options(data, X, options)
+        learner = network_options(data, X, options, name)
     else:
         _refuse_unsuited(method, X)
         unused = [*options.learner(), *(["network"] if options.network else [])]
-        hint = " For a network of your choice, use --method auto-networks." if method.kind == "any" else ""
+        hint = " To add a network of your choice, use --method auto+network." if method.kind == "any" else ""
         refuse_given(unused, f"the method {name} trains no network.{hint}")
     if "n_rounds" in method.options:
         paper = data.settings.get("booster", {})

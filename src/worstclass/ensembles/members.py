@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
 from worstclass.data.splits import allot, draw, take_rows
 from worstclass.ensembles.combination import stratified_folds
-from worstclass.ensembles.portfolio import OWNER
+from worstclass.ensembles.portfolio import OWNER, is_network
 from worstclass.ensembles.schedule import extrapolate
 from worstclass.exceptions import DataError
 from worstclass.wrappers.scores import Split, aligned_scores, out_of_fold, resolve_kind
@@ -126,14 +125,14 @@ def train_member(
     of their own. The held-out rows choose the epoch of networks that keep several.
     """
     started = time.perf_counter()
-    options = {"sample_weight": (task.labels.totals**-0.5)[task.labels.index]} if _is_network(estimator) else {}
+    options = {"sample_weight": (task.labels.totals**-0.5)[task.labels.index]} if is_network(estimator) else {}
     names = [f"fold-{number}" for number, _ in enumerate(task.splits, start=task.first)]
     found = out_of_fold(
         estimator, task.X, task.labels, task.splits, _kind(estimator),
         held_out=task.held_out, options=options, n_jobs=n_jobs, checkpoint=checkpoint, names=names,
     )  # fmt: skip
     trained = Candidate(name, found.models, np.exp(found.scores), found.target, 0.0)
-    if _is_network(estimator):
+    if is_network(estimator):
         trained = min([trained, *_stages(trained, task)], key=log_loss)
         for model in found.models:
             model.stages_ = {}
@@ -161,11 +160,6 @@ def log_loss(member: Candidate) -> float:
     of_row = -np.log(np.maximum(member.probability[np.arange(len(member.target)), member.target], SMALLEST))
     totals = np.bincount(member.target)
     return float((np.bincount(member.target, weights=of_row)[totals > 0] / totals[totals > 0]).mean())
-
-
-def _is_network(estimator: Any) -> bool:
-    networks = sys.modules.get("worstclass.ensembles.networks")  # here only where a network is
-    return networks is not None and isinstance(estimator, networks.NetworkClassifier)
 
 
 def class_probabilities(model: Any, rows: Any, n_classes: int) -> FloatArray:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,23 @@ from sklearn.svm import SVC
 from worstclass._checks import is_installed, warn_of_channels_last
 from worstclass._typing import FloatArray, IntArray
 from worstclass.ensembles.images import PatchFeatures, Pixels
-from worstclass.exceptions import ParameterError, install_command
+from worstclass.exceptions import DataError, ParameterError, install_command
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
 from worstclass.networks import SMALLEST_SIDE
 
 OWNER = "WorstClassClassifier"
-ALLOWED = "'auto', or a list of scikit-learn classifiers, TorchLearners and boosters"
+#: stands for the portfolio of this package, alone or in a list
+AUTO = "auto"
+ALLOWED = "'auto', or a list of scikit-learn classifiers, TorchLearners and boosters, 'auto' among them at most once"
 #: rows up to which a support vector machine is trained
 MOST_SVM_ROWS = 5_000
 #: boosted trees in all, and the least and largest number of iterations that they may come to
 BOOSTED_TREES, LEAST_ITERATIONS, MOST_ITERATIONS = 600, 50, 150
 #: bins of each column for boosted trees: with four times as many they are no better, and slower on wide tables
 BINS = 63
+#: options of the network for images
+IMAGE_NETWORK: Mapping[str, Any] = {"module": "cnn-medium", "optimizer": "adamw", "lr": 0.005, "batch_size": 128}
 #: steps of the optimizer for one network, and the least and largest number of epochs that they may come to
 NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 3_000, 10, 150
 #: the same for the network of the portfolio for images
@@ -58,24 +63,44 @@ def portfolio_for(
 
     Parameters
     ----------
-    learners : ``"auto"``, or a list of classifiers and learners, or of (name, classifier) pairs.
+    learners : ``"auto"``, or a list of classifiers and learners, or of (name, classifier) pairs; ``"auto"`` in a list
+        stands for the portfolio of its own.
     X : training rows, which decide what ``"auto"`` stands for: a table of numbers, a sparse matrix, or images.
     class_sizes : how many there are of each class.
     n_train : rows that each fold trains on, which set the epochs of networks; None: all.
     """
-    n_rows = int(class_sizes.sum())
-    n_train = n_train or n_rows
-    if isinstance(learners, str) and learners == "auto":
-        if getattr(X, "ndim", 2) > 2:
-            warn_of_channels_last(X.shape[1:])
-            return _for_images(X, n_rows, n_train)
-        return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes)), []
-    if isinstance(learners, str) or not isinstance(learners, Iterable) or not (given := list(learners)):
+    n_train = n_train or int(class_sizes.sum())
+    given = [learners] if isinstance(learners, str) and learners == AUTO else learners
+    if isinstance(given, str) or not isinstance(given, Iterable) or not (given := list(given)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
-    pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in given]
+    own = [item for item in given if not _is_auto(item)]
+    if len(given) > len(own) + 1:
+        raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
+    pairs = [item if isinstance(item, tuple) and len(item) == 2 else (None, item) for item in own]
     classifiers = [as_classifier(learner, n_train) for _, learner in pairs]
-    names = [name or _name(learner) for name, learner in pairs]
-    return dict(zip(_distinct(names), classifiers, strict=True)), []
+    portfolio, notes = dict[str, Any](), list[str]()
+    if len(given) > len(own):
+        portfolio, notes = _of_auto(X, class_sizes, n_train, with_network=not any(map(is_network, classifiers)))
+    names = _distinct([*portfolio, *(name or _name(learner) for name, learner in pairs)])
+    return dict(zip(names, [*portfolio.values(), *classifiers], strict=True)), notes
+
+
+def uses_auto(learners: Any) -> bool:
+    """Tell whether ``learners`` is ``"auto"``, or a list that holds it."""
+    return any(map(_is_auto, learners if isinstance(learners, list | tuple) else [learners]))
+
+
+def _is_auto(item: Any) -> bool:
+    return isinstance(item, str) and item == AUTO
+
+
+def _of_auto(X: Any, class_sizes: IntArray, n_train: int, *, with_network: bool) -> tuple[Portfolio, list[str]]:
+    """Return what ``"auto"`` stands for; a network of the user takes the place of that for images."""
+    n_rows = int(class_sizes.sum())
+    if getattr(X, "ndim", 2) > 2:
+        warn_of_channels_last(X.shape[1:])
+        return _for_images(X, n_rows, n_train, with_network=with_network)
+    return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes)), []
 
 
 def as_classifier(learner: Any, n_train: int) -> Any:
@@ -96,6 +121,20 @@ def as_classifier(learner: Any, n_train: int) -> Any:
         hint = "CalibratedClassifierCV of scikit-learn adds it to a classifier."
         raise ParameterError("learners", OWNER, allowed="classifiers with predict_proba", got=learner, hint=hint)
     return clone(learner)
+
+
+def is_network(classifier: Any) -> bool:
+    """Tell whether a classifier is a ``NetworkClassifier``."""
+    networks = sys.modules.get("worstclass.ensembles.networks")  # here only where a network is
+    return networks is not None and isinstance(classifier, networks.NetworkClassifier)
+
+
+def try_networks(portfolio: Portfolio, X: Any, n_classes: int) -> None:
+    """Refuse wrong parameters of networks now; later they would be left out, after others have been trained."""
+    for network in filter(is_network, portfolio.values()):
+        if hasattr(network.learner, "try_out"):
+            with suppress(DataError):  # two rows may be too few for it
+                network.learner.try_out(X, n_classes)
 
 
 def _epochs(n_rows: int, batch_size: int, steps: int, least: int, most: int) -> int:
@@ -134,8 +173,8 @@ class SoftmaxSVC(SVC):
         return np.asarray(softmax(2 * decision, axis=1))
 
 
-def _for_images(X: Any, n_rows: int, n_train: int) -> tuple[Portfolio, list[str]]:
-    """Return classifiers of patches and of pixels, strong where a class has few images, and a network."""
+def _for_images(X: Any, n_rows: int, n_train: int, *, with_network: bool) -> tuple[Portfolio, list[str]]:
+    """Return classifiers of patches and of pixels, strong where a class has few images, and a network if wanted."""
     balanced, shape = {"class_weight": "balanced"}, tuple(X.shape[1:])
     main_directions = PCA(min(100, n_rows // 2, math.prod(shape)), svd_solver="randomized")
     kernel = _sharp_kernel(n_rows, gamma=1 / math.prod(shape))  # the directions have the variance of all pixels
@@ -147,13 +186,15 @@ def _for_images(X: Any, n_rows: int, n_train: int) -> tuple[Portfolio, list[str]
         return found, []
     linear = LogisticRegression(C=0.01, max_iter=200, **balanced)
     found["patches"] = make_pipeline(PatchFeatures(), StandardScaler(), linear)
+    if not with_network:
+        return found, []
     if not is_installed("torch"):
         return found, [f"network was left out: it needs torch, which is not installed: {install_command('torch')}"]
     from worstclass.data.augmentation import Augmentation
     from worstclass.ensembles.networks import NetworkClassifier
     from worstclass.learners.torch_learner import TorchLearner
 
-    learner = TorchLearner("cnn-medium", optimizer="adamw", lr=0.005, batch_size=128)
+    learner = TorchLearner(**IMAGE_NETWORK)
     epochs = _epochs(n_train, learner.batch_size, IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS)
     if epochs >= MANY_EPOCHS:
         learner.set_params(augment=Augmentation(padding=round(min(shape[1:]) / SHIFT)))
@@ -200,10 +241,8 @@ def _for_sparse() -> Portfolio:
 
 
 def _name(learner: Any) -> str:
-    network = getattr(
-        getattr(learner, "learner", learner), "module", None
-    )  # of a TorchLearner, or a classifier with one
-    return network if isinstance(network, str) else type(learner).__name__.lower()
+    network = getattr(getattr(learner, "learner", learner), "module", None)  # of a TorchLearner, or a classifier of one
+    return network if isinstance(network, str) else getattr(network, "__name__", type(learner).__name__.lower())
 
 
 def _distinct(names: list[str]) -> list[str]:

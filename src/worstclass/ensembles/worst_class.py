@@ -30,7 +30,7 @@ from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
 from worstclass.ensembles.combination import Combination, combine, cross_combine
 from worstclass.ensembles.members import Candidate, HeldOutTask, class_probabilities
-from worstclass.ensembles.portfolio import OWNER, give_epochs, portfolio_for
+from worstclass.ensembles.portfolio import OWNER, give_epochs, portfolio_for, try_networks, uses_auto
 from worstclass.ensembles.schedule import Schedule, default_folds
 from worstclass.ensembles.training import PortfolioTraining
 from worstclass.exceptions import BudgetSpentWarning, DataError, LearnerFailedWarning, UnmetBoundWarning
@@ -74,7 +74,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     ----------
     learners : ``"auto"``: linear, kernel and tree classifiers for a table; for images classifiers of pixels and of
         patches, and a convolutional network where torch is installed. Or a list of scikit-learn classifiers with
-        ``predict_proba``, ``TorchLearner`` objects and boosters, or of (name, classifier) pairs.
+        ``predict_proba``, ``TorchLearner`` objects and boosters, or of (name, classifier) pairs. ``"auto"`` in a list
+        adds those classifiers; a network of yours for images takes the place of theirs.
     theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1), one for all classes or
         a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
         errors.
@@ -109,7 +110,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     Notes
     -----
     Tables may hold numbers, text, categories and missing values; see ``TableEncoder`` for what becomes of them. A
-    sparse matrix of numbers stays sparse. Learners of your own get X as it is.
+    sparse matrix of numbers stays sparse. Learners of your own get X as it is; beside ``"auto"`` they get a table as
+    its classifiers do, as numbers.
 
     Examples
     --------
@@ -179,6 +181,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         wanted = default_folds(labels.totals, images=images) if self.cv == "auto" else int(self.cv)
         task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
         portfolio, notes = portfolio_for(self.learners, rows, labels.totals, len(task.splits[0][0]))
+        try_networks(portfolio, rows, labels.n_classes)
         give_epochs(portfolio, self.max_epochs, len(task.splits), images=images)
         schedule = Schedule(self.time_limit, len(task.splits), list(portfolio))
         show = partial(tell, self.callbacks, "on_step_end", self)
@@ -186,7 +189,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
             portfolio, task, floors, schedule, seeds, checkpoint, self.n_jobs, self.cv != "auto", show
         )
         with warnings.catch_warnings():
-            if isinstance(self.learners, str):  # held-out rows judge its own members, converged or not
+            if uses_auto(self.learners):  # held-out rows judge its own members, converged or not
                 warnings.simplefilter("ignore", ConvergenceWarning)
             candidates = training.run()
         seen = X, X if held_out is None else X_val
@@ -215,7 +218,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = True
-        if isinstance(self.learners, Iterable) and not isinstance(self.learners, str):
+        if isinstance(self.learners, Iterable) and not uses_auto(self.learners):
             inner = [get_tags(learner).input_tags for learner in self.learners if isinstance(learner, BaseEstimator)]
             tags.input_tags.sparse = all(tag.sparse for tag in inner)
             tags.input_tags.allow_nan = all(tag.allow_nan for tag in inner)
@@ -234,7 +237,7 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         if y is None:
             raise DataError(f"{OWNER} requires y to be passed, but the target y is None.")
         X, y = indexable(X), indexable(y)
-        is_table = isinstance(self.learners, str) and not hasattr(X, "tocsr") and np.ndim(X) <= 2
+        is_table = uses_auto(self.learners) and not hasattr(X, "tocsr") and np.ndim(X) <= 2
         self.encoder_ = TableEncoder().fit(X) if is_table else None
         rows = self._rows(X)
         check_columns(self, X, reset=True)

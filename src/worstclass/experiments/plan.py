@@ -15,7 +15,7 @@ import numpy as np
 from worstclass.boosting.hedge import resolve_gamma
 from worstclass.data.facts import NamedDataset
 from worstclass.data.sources import Source
-from worstclass.data.splits import Splits, take_rows
+from worstclass.data.splits import Splits
 from worstclass.exceptions import ParameterError
 from worstclass.experiments.cells import CellResult
 from worstclass.experiments.grid import Entry, Grid, run_grids
@@ -149,9 +149,7 @@ def check_plan(plan: ComparisonPlan, example: Splits) -> None:
     if any(method.kind == "network" for method in methods):
         from worstclass.learners.torch_learner import TorchLearner
 
-        learner, two = TorchLearner(plan.network, **plan.learner), np.arange(min(2, len(example.train)))
-        few = learner.check_X(take_rows(example.train.X, two))
-        learner.bind(few, np.zeros(len(two), dtype=np.int64), len(classes), seed=0)
+        TorchLearner(plan.network, **plan.learner).try_out(example.train.X, len(classes))
 
 
 def methods_for(names: Sequence[str], example: Splits) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from worstclass._typing import IntArray
 from worstclass.data.augmentation import Augmentation, build_augmentation
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
+from worstclass.data.splits import count_rows, take_rows
 from worstclass.exceptions import DataError, ModelFormatError, ParameterError
 from worstclass.learners.base import Member, WeakLearner
 from worstclass.learners.torch_inputs import TorchEncoder, as_inputs
@@ -148,6 +149,11 @@ class TorchLearner(WeakLearner):
             runtime = self.runtime(encoder, n_classes)
             runtime.predict(inputs.take(np.arange(min(2, len(inputs)))))
         return TorchTraining(self, encoder, inputs.to(runtime.device), y, runtime, state_of(runtime.module))
+
+    def try_out(self, X: Any, n_classes: int) -> None:
+        """Build the network and ask it about two rows, to refuse what no training could use before anything runs."""
+        two = np.arange(min(2, count_rows(X)))
+        self.bind(self.check_X(take_rows(X, two)), np.zeros(len(two), dtype=np.int64), n_classes, seed=0)
 
     def new_state(self, row_shape: tuple[int, ...], n_classes: int, *, other_than: nn.Module) -> State:
         """Return the state of a newly built network, which must not be one that is in use."""
