@@ -133,7 +133,7 @@ def try_networks(portfolio: Portfolio, X: Any, n_classes: int) -> None:
     """Refuse wrong parameters of networks now; later they would be left out, after others have been trained."""
     for network in filter(is_network, portfolio.values()):
         if hasattr(network.learner, "try_out"):
-            with suppress(DataError):  # two rows may be too few for it
+            with suppress(DataError, TypeError):  # rows that it cannot take, or not so few: it may be left out
                 network.learner.try_out(X, n_classes)
 
 
