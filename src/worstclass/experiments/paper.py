@@ -120,7 +120,8 @@ def ours_at(problem: Problem, theta: float, gamma: float | None = None, kind: st
     at_gamma = "" if gamma in (None, problem.gamma) else f"-gamma{gamma:g}"
     options = {**made["options"], **({} if gamma is None else {"gamma": gamma})}
     name = f"{kind}-theta{theta:g}{at_gamma}"
-    return _boosted(problem, name, "ours", options, learner=made.get("learner", {}), theta=theta)
+    limit = problem.authors_epochs if kind == "ours-authors" else problem.boosting_epochs
+    return _boosted(problem, name, "ours", options, learner=made.get("learner", {}), theta=theta, max_epochs=limit)
 
 
 def ours(kind: str = "ours") -> Callable[[Problem], list[Entry]]:
