@@ -90,23 +90,23 @@ def cnn_small(input_shape: tuple[int, ...], n_classes: int, width: int = 16) -> 
 
 
 def cnn_medium(input_shape: tuple[int, ...], n_classes: int, width: int = 32) -> nn.Sequential:
-    """Build three stages of a 3 x 3 convolution, batch normalisation and ReLU, and a linear head over four quarters.
+    """Build four stages of a 3 x 3 convolution, batch normalisation and ReLU, and a linear head over four quarters.
 
-    The first stage takes steps of two pixels, and is repeated, until 16 pixels per side are left; the second ends with
-    max pooling. So most of the work is done on small images with many channels, which suits a CPU. With 3
-    channels of 32 x 32 pixels and 10 classes it has 98,602 parameters.
+    The first stage takes steps of two pixels, and is repeated, until 16 pixels per side are left; max pooling follows
+    the second and the third. So most of the work is done on small images with many channels, which suits a CPU. With 3
+    channels of 32 x 32 pixels and 10 classes it has 246,314 parameters.
 
     Parameters
     ----------
     input_shape : (channels, height, width).
     n_classes : number of logits.
-    width : channels of the first stage; the others have two and four times as many.
+    width : channels of the first stage; the second has two times as many, the third and the fourth four times.
 
     Examples
     --------
     >>> network = cnn_medium((3, 32, 32), 10)
     >>> sum(weights.numel() for weights in network.parameters())
-    98602
+    246314
     """
     check_count(width, "width", "the network 'cnn-medium'")
     channels, height, breadth = require_images("cnn-medium", input_shape)
@@ -116,8 +116,12 @@ def cnn_medium(input_shape: tuple[int, ...], n_classes: int, width: int = 32) ->
         channels, height, breadth = width, ceil(height / 2), ceil(breadth / 2)
     if not layers:
         layers += _normalised_stage(channels, width)
-    layers += [*_normalised_stage(width, 2 * width), nn.MaxPool2d(2), *_normalised_stage(2 * width, 4 * width)]
-    height, breadth = height // 2, breadth // 2
+    for narrow, wide in ((width, 2 * width), (2 * width, 4 * width)):
+        layers += _normalised_stage(narrow, wide)
+        if min(height, breadth) >= 4:  # so that two are left, one for each quarter
+            layers += [nn.MaxPool2d(2, ceil_mode=True)]
+            height, breadth = ceil(height / 2), ceil(breadth / 2)
+    layers += _normalised_stage(4 * width, 4 * width)
     quarters = nn.AvgPool2d((ceil(height / 2), ceil(breadth / 2)), (height // 2, breadth // 2))
     network = nn.Sequential(*layers, quarters, nn.Flatten(), nn.Linear(4 * 4 * width, n_classes))
     start_convolutions(network)
