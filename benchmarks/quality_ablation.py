@@ -139,7 +139,7 @@ def run_ablation_cell(X: Any, y: Any, X_test: Any, y_test: Any, seed: int) -> di
     K, started = labels.n_classes, time.process_time()
     with threadpool_limits(1):
         task = HeldOutTask.of(rows, labels, None, 5, seed)
-        classifiers, _ = portfolio_for("auto", rows, labels.totals)
+        classifiers, _ = portfolio_for("auto", rows, labels.index)
         portfolio = {name: with_seed(model, seed) for name, model in classifiers.items()}
         members = [train_member(name, model, task, None) for name, model in portfolio.items()]
         held_out = [member.probability for member in members]

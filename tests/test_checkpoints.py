@@ -81,7 +81,7 @@ BOOSTER = {"theta": 0.8, "gamma": 0.3, "n_rounds": 4, "extend": 2, "random_state
 def small_portfolio():
     """Return the classifiers of the default portfolio, with fewer trees."""
     X, y = table()
-    classifiers, _ = portfolio_for("auto", X, np.bincount(y))
+    classifiers, _ = portfolio_for("auto", X, y)
     classifiers["extra-trees"].set_params(n_estimators=10)
     classifiers["boosted-trees"].set_params(histgradientboostingclassifier__max_iter=5)
     return list(classifiers.items())

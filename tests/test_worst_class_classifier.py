@@ -207,13 +207,13 @@ class TestRows:
         monkeypatch.setattr("worstclass.ensembles.portfolio.MOST_SVM_ROWS", most_svm_rows)
         X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
         images = np.kron(X.reshape(-1, 1, 8, 8), np.ones((1, 1, 4, 4)))[:700]
-        portfolio, _ = portfolio_for("auto", images[:400], np.bincount(y[:400]))
+        portfolio, _ = portfolio_for("auto", images[:400], y[:400])
         model = portfolio["pixel-kernel"].fit(images[:400], y[:400])
         assert (model.predict(images[400:]) != y[400:700]).mean() < 0.1
 
     @pytest.mark.parametrize(("n_classes", "n_iterations"), [(2, 150), (3, 150), (8, 75), (10, 60), (40, 50)])
     def test_boosted_trees_are_about_as_many_for_any_number_of_classes(self, n_classes, n_iterations):
-        portfolio, _ = portfolio_for("auto", np.zeros((400, 3)), np.full(n_classes, 10))
+        portfolio, _ = portfolio_for("auto", np.zeros((400, 3)), np.repeat(np.arange(n_classes), 10))
         assert portfolio["boosted-trees"][-1].max_iter == n_iterations
 
     def test_the_learning_rate_of_a_network_rises_and_falls_for_images_unless_its_learner_says_otherwise(self):
@@ -221,7 +221,7 @@ class TestRows:
         network = NetworkClassifier(plain, max_epochs=30)
         found = []
         for images, max_epochs in ((True, None), (True, 24), (False, 24)):
-            portfolio, _ = portfolio_for([plain, own, network], np.zeros((40, 3)), np.array([20, 20]))
+            portfolio, _ = portfolio_for([plain, own, network], np.zeros((40, 3)), np.repeat([0, 1], 20))
             give_epochs(portfolio, max_epochs, 2, images=images)
             learners = [model.learner for model in portfolio.values()]
             found.append([(learner.warmup_epochs, learner.decay_epochs) for learner in learners])
@@ -231,21 +231,26 @@ class TestRows:
     @pytest.mark.parametrize(
         ("n_rows", "side", "augment"),
         [
-            (500, 8, Augmentation(padding=1)),
-            (500, 28, Augmentation(padding=4)),
-            (28_800, 32, Augmentation(padding=4)),
+            (500, 8, Augmentation(padding=1, flip=0.5)),
+            (500, 28, Augmentation(padding=4, flip=0.5)),
+            (28_800, 32, Augmentation(padding=4, flip=0.5)),
             (28_900, 32, "none"),
         ],
     )
-    def test_images_that_a_network_sees_often_are_shifted(self, n_rows, side, augment):
+    def test_images_that_a_network_sees_often_are_shifted_and_mirrored(self, n_rows, side, augment):
         images = np.broadcast_to(np.float32(0), (n_rows, 1, side, side))
-        portfolio, _ = portfolio_for("auto", images, np.array([n_rows // 2, n_rows // 2]))
+        portfolio, _ = portfolio_for("auto", images, np.arange(n_rows) % 2)
         assert portfolio["network"].learner.augment == augment
 
+    def test_images_in_which_left_and_right_matter_are_not_mirrored(self):
+        X, y = load_digits(return_X_y=True)
+        portfolio, _ = portfolio_for("auto", X[:200].reshape(-1, 1, 8, 8), y[:200])
+        assert portfolio["network"].learner.augment == Augmentation(padding=1)
+
     def test_the_epochs_of_a_network_depend_on_the_rows_that_a_fold_trains_on(self):
-        images, sizes = np.broadcast_to(np.float32(0), (40_000, 1, 8, 8)), np.array([20_000, 20_000])
+        images, y = np.broadcast_to(np.float32(0), (40_000, 1, 8, 8)), np.arange(40_000) % 2
         for n_train, epochs in ((None, 14), (32_000, 18), (20_000, 28), (2_000, 40)):  # 4,500 steps; at most 40 epochs
-            portfolio, _ = portfolio_for("auto", images, sizes, n_train)
+            portfolio, _ = portfolio_for("auto", images, y, n_train)
             assert portfolio["network"].max_epochs == epochs
 
     def test_lists(self):
@@ -313,14 +318,14 @@ class TestLearners:
         assert class_report(y, model.predict(X)).worst_error < 0.1
 
     def test_a_network_of_one_s_own_takes_the_place_of_that_for_images(self):
-        images, sizes = np.broadcast_to(np.float32(0), (40, 1, 8, 8)), np.array([20, 20])
+        images, y = np.broadcast_to(np.float32(0), (40, 1, 8, 8)), np.arange(40) % 2
         others = ["pixel-kernel", "pixel-trees", "patches"]
         for learner, names in (
             (TorchLearner("cnn-small"), [*others, "cnn-small"]),
             (("own", NetworkClassifier(TorchLearner("cnn-small"))), [*others, "own"]),
             (GaussianNB(), [*others, "network", "gaussiannb"]),
         ):
-            portfolio, notes = portfolio_for(["auto", learner], images, sizes)
+            portfolio, notes = portfolio_for(["auto", learner], images, y)
             assert (list(portfolio), notes) == (names, [])
 
     @pytest.mark.parametrize(

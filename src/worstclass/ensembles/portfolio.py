@@ -23,6 +23,7 @@ from sklearn.svm import SVC
 from worstclass._checks import is_installed, warn_of_channels_last
 from worstclass._typing import FloatArray, IntArray
 from worstclass.ensembles.images import PatchFeatures, Pixels
+from worstclass.ensembles.mirror import same_mirrored
 from worstclass.exceptions import DataError, ParameterError, install_command
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
@@ -44,7 +45,7 @@ IMAGE_NETWORK: Mapping[str, Any] = {"module": "cnn-medium", "optimizer": "adamw"
 NETWORK_STEPS, LEAST_EPOCHS, MOST_EPOCHS = 3_000, 10, 150
 #: the same for the network of the portfolio for images
 IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS = 4_500, 6, 40
-#: epochs from which on images are shifted at random, so that the network cannot learn them by heart
+#: epochs from which on images are shifted and mirrored at random, so that the network cannot learn them by heart
 MANY_EPOCHS = 20
 #: they are shifted by their shorter side divided by this, at most
 SHIFT = 8
@@ -57,7 +58,7 @@ Portfolio = dict[str, Any]
 
 
 def portfolio_for(
-    learners: Any, X: Any, class_sizes: IntArray, n_train: int | None = None
+    learners: Any, X: Any, target: IntArray, n_train: int | None = None, seed: int = 0
 ) -> tuple[Portfolio, list[str]]:
     """Return the classifiers to train, cheap ones first, and notes on what is left out.
 
@@ -66,10 +67,11 @@ def portfolio_for(
     learners : ``"auto"``, or a list of classifiers and learners, or of (name, classifier) pairs; ``"auto"`` in a list
         stands for the portfolio of its own.
     X : training rows, which decide what ``"auto"`` stands for: a table of numbers, a sparse matrix, or images.
-    class_sizes : how many there are of each class.
+    target : their class indices.
     n_train : rows that each fold trains on, which set the epochs of networks; None: all.
+    seed : of the images by which it is found whether they may be mirrored.
     """
-    n_train = n_train or int(class_sizes.sum())
+    n_train = n_train or len(target)
     given = [learners] if isinstance(learners, str) and learners == AUTO else learners
     if isinstance(given, str) or not isinstance(given, Iterable) or not (given := list(given)):
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
@@ -80,7 +82,7 @@ def portfolio_for(
     classifiers = [as_classifier(learner, n_train) for _, learner in pairs]
     portfolio, notes = dict[str, Any](), list[str]()
     if len(given) > len(own):
-        portfolio, notes = _of_auto(X, class_sizes, n_train, with_network=not any(map(is_network, classifiers)))
+        portfolio, notes = _of_auto(X, target, n_train, seed, with_network=not any(map(is_network, classifiers)))
     names = _distinct([*portfolio, *(name or _name(learner) for name, learner in pairs)])
     return dict(zip(names, [*portfolio.values(), *classifiers], strict=True)), notes
 
@@ -94,13 +96,12 @@ def _is_auto(item: Any) -> bool:
     return isinstance(item, str) and item == AUTO
 
 
-def _of_auto(X: Any, class_sizes: IntArray, n_train: int, *, with_network: bool) -> tuple[Portfolio, list[str]]:
+def _of_auto(X: Any, target: IntArray, n_train: int, seed: int, *, with_network: bool) -> tuple[Portfolio, list[str]]:
     """Return what ``"auto"`` stands for; a network of the user takes the place of that for images."""
-    n_rows = int(class_sizes.sum())
     if getattr(X, "ndim", 2) > 2:
         warn_of_channels_last(X.shape[1:])
-        return _for_images(X, n_rows, n_train, with_network=with_network)
-    return _for_sparse() if hasattr(X, "tocsr") else _for_tables(n_rows, len(class_sizes)), []
+        return _for_images(X, target, n_train, seed, with_network=with_network)
+    return _for_sparse() if hasattr(X, "tocsr") else _for_tables(len(target), int(target.max()) + 1), []
 
 
 def as_classifier(learner: Any, n_train: int) -> Any:
@@ -173,8 +174,11 @@ class SoftmaxSVC(SVC):
         return np.asarray(softmax(2 * decision, axis=1))
 
 
-def _for_images(X: Any, n_rows: int, n_train: int, *, with_network: bool) -> tuple[Portfolio, list[str]]:
+def _for_images(
+    X: Any, target: IntArray, n_train: int, seed: int, *, with_network: bool
+) -> tuple[Portfolio, list[str]]:
     """Return classifiers of patches and of pixels, strong where a class has few images, and a network if wanted."""
+    n_rows = len(target)
     balanced, shape = {"class_weight": "balanced"}, tuple(X.shape[1:])
     main_directions = PCA(min(100, n_rows // 2, math.prod(shape)), svd_solver="randomized")
     kernel = _sharp_kernel(n_rows, gamma=1 / math.prod(shape))  # the directions have the variance of all pixels
@@ -197,7 +201,8 @@ def _for_images(X: Any, n_rows: int, n_train: int, *, with_network: bool) -> tup
     learner = TorchLearner(**IMAGE_NETWORK)
     epochs = _epochs(n_train, learner.batch_size, IMAGE_STEPS, LEAST_IMAGE_EPOCHS, MOST_IMAGE_EPOCHS)
     if epochs >= MANY_EPOCHS:
-        learner.set_params(augment=Augmentation(padding=round(min(shape[1:]) / SHIFT)))
+        flip = 0.5 if same_mirrored(X, target, seed) else 0.0
+        learner.set_params(augment=Augmentation(padding=round(min(shape[1:]) / SHIFT), flip=flip))
     found["network"] = NetworkClassifier(learner, max_epochs=epochs)
     return found, []
 
