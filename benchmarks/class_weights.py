@@ -46,7 +46,7 @@ def parts(y: np.ndarray, seed: int) -> list[np.ndarray]:
 def run(X: np.ndarray, y: np.ndarray, seed: int, power: float) -> dict:
     train, held, judge = parts(y, seed)
     learner = TorchLearner(
-        "cnn-medium", optimizer="adamw", lr=0.005, batch_size=128, augment=Augmentation(padding=4),
+        "cnn-medium", optimizer="adamw", lr=0.005, batch_size=128, augment=Augmentation(padding=4, flip=0.5),
         warmup_epochs=EPOCHS // 5, decay_epochs=EPOCHS,
     )  # fmt: skip
     weight = np.bincount(y[train])[y[train]] ** -power  # as members.py of the default does, with power 0.5

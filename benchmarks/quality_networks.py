@@ -28,13 +28,13 @@ from worstclass.wrappers.scores import log_probabilities
 
 #: the network of image data: small enough for a CPU
 IMAGES = {"module": "cnn-small", "lr": 0.002, "batch_size": 128}
-#: the network that `auto` trains on images, for peers at equal compute; "crop" shifts images by up to 4 pixels
+#: the network that `auto` trains on images, for peers at equal compute: shifted by up to 4 pixels, and mirrored
 MEDIUM = {
     "module": "cnn-medium",
     "optimizer": "adamw",
     "lr": 0.005,
     "batch_size": 128,
-    "augment": "crop",
+    "augment": "crop-flip",
 }
 
 
