@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -282,6 +283,20 @@ def test_a_cell_that_another_process_trains_is_left_to_it(tmp_path):
     (done,) = run_cells([cell], train, tmp_path)
     assert done.error is None
     assert not checkpoint.exists()
+
+
+def test_a_cell_that_another_process_finishes_in_the_meantime_is_not_trained_again(tmp_path):
+    first, second = cells_of(["a", "b"])
+    record = Recorder()
+
+    def train(cell):
+        run_cells([second], outcome_of, tmp_path / "other")  # as the worker of a killed run does, later than this began
+        shutil.copy(tmp_path / "other" / second.file_name, tmp_path)
+        return record(cell)
+
+    _, reused = run_cells([first, second], train, tmp_path)
+    assert record.ran == [("a", 0)]
+    assert reused == CellResult.read(tmp_path / "other" / second.file_name)
 
 
 def test_a_checkpoint_that_cannot_be_written_keeps_what_it_has(tmp_path):

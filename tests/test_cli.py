@@ -183,7 +183,7 @@ def test_odd_class_names_columns_in_another_order_and_many_rows(iris, capsys):
 def test_columns_that_tell_every_row_apart_are_named(iris, capsys):
     rows = "\n".join(f"id{i},{i % 3},{'ab'[i % 2]}" for i in range(400))
     (iris / "ids.csv").write_text(f"id,p,kind\n{rows}\n")
-    for method in ([], ["--method", "ours-trees"]):
+    for method in ([], ["--method", "ours-trees"], ["--network", "mlp"], ["--method", "auto-networks"]):
         assert run(["fit", "ids.csv", "--target", "kind", "--theta", "0.5", *method, "--out", "m"]) == 2
         assert "more than 255 different values: ['id']" in capsys.readouterr().err
 
@@ -237,8 +237,11 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         ([*TABLE, "--rounds", "4", "--out", "m"], "--rounds cannot be used here: auto is not a boosting method"),
         ([*TABLE, "--gamma", "0.2", "--out", "m"], "To boost, use --method ours-trees."),
         ([*TABLE, "--network", "mlp", "--gamma", "0.2", "--out", "m"], "To boost, use --method ours."),
-        ([*TABLE, "--lr", "0.1", "--out", "m"], "To add a network of your choice, use --method auto+network."),
-        ([*TABLE, "--method", "auto", "--network", "mlp", "--out", "m"], "the method auto trains no network"),
+        ([*TABLE, "--lr", "0.1", "--out", "m"], "the method auto takes no options for a network. Use auto+network"),
+        (
+            [*TABLE, "--method", "auto", "--network", "mlp", "--out", "m"],
+            "Use auto+network, and name the network: --network.",
+        ),
         ([*TABLE, "--set", "cv=0", "--out", "m"], "Option --set cv=... must be"),
         ([*TABLE, "--set", "folds=3", "--out", "m"], "The method 'auto' has no option 'folds'"),
         (

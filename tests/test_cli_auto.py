@@ -334,6 +334,9 @@ def images(place):
 
 def test_images_with_options_of_the_network(place, command, images):
     fit = ["fit", "images.npz", "--max-epochs", "40", "--lr", "0.01", "--set", "cv=2", "--quiet", "--out", "seer"]
+    code, told = command(*fit)
+    assert (code, "--lr cannot be used here" in told) == (2, True)
+    fit += ["--network", "cnn-medium"]
     assert command(*fit)[0] == 0
     result = RunResult.read(place / "seer" / "results")
     assert (result.method, result.portfolio.n_folds) == ("auto+network", 2)

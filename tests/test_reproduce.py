@@ -24,7 +24,7 @@ from worstclass.data.registry import named_dataset
 from worstclass.exceptions import UnknownNameError
 from worstclass.experiments.cells import Cell, CellResult
 from worstclass.experiments.ideal import Regions, ideal_answers, least_average_answers, least_worst_error
-from worstclass.experiments.paper import TARGETS, Row, boosting, candidates, find_target, ours, single
+from worstclass.experiments.paper import TARGETS, Row, boosting, candidates, find_target, ours, ours_at, single
 from worstclass.experiments.paper_problems import PROBLEMS, SCALES
 from worstclass.experiments.paper_tables import Value, average_error, chosen_results, results_by_entry
 from worstclass.experiments.printed import PRINTED
@@ -65,6 +65,18 @@ def test_the_settings_of_the_paper_are_those_of_its_appendix():
         assert problem.learner["batch_size"] == (128 if name == "tiny-imagenet" else 512)
         assert problem.epochs == (100 if name == "tissuemnist" else 200)
         assert not PROBLEMS[name].reductions(problem)
+
+
+def test_the_limits_of_epochs_of_ours_at_each_scale():
+    limits = {
+        (name, scale, kind): ours_at(PROBLEMS[name].at(scale), 0.5, kind=kind).settings["max_epochs"]
+        for name in ("squares", "discs-10", "discs-50", "discs-100")
+        for scale in ("paper", "cpu", "smoke")
+        for kind in ("ours", "ours-authors")
+    }
+    found = {key: limit for key, limit in limits.items() if limit is not None and key[1] != "smoke"}
+    assert found == {(f"discs-{n}", "cpu", "ours-authors"): 10_000 for n in (50, 100)}
+    assert {limit for (_, scale, _), limit in limits.items() if scale == "smoke"} == {60}
 
 
 def test_a_smaller_scale_says_all_that_it_changes():
@@ -475,6 +487,13 @@ def test_data_limits_what_is_trained_and_not_what_is_shown(here, capsys):
     shown = capsys.readouterr().err
     assert "CIFAR-10: The files of the data set 'cifar10' are not there." in shown
     assert "CIFAR-100" not in shown
+    words = ["reproduce", "theta-balanced", "--scale", "smoke", "--data", "squares,cifar10", "--root", "empty"]
+    assert run([*words, "--report-only"]) == 0
+    assert run(["reproduce", "all", *words[2:]]) == 2
+    assert not Path("reproduction", "smoke", "table1.md").exists()
+    capsys.readouterr()
+    assert run(["reproduce", "--data", "squares"]) == 2
+    assert "--data cannot be used here" in capsys.readouterr().err
 
 
 def test_the_list_says_what_is_done_and_what_is_not_here(here, capsys):

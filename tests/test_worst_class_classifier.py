@@ -27,6 +27,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import shuffle
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from torch import nn
 
 from worstclass import (
     AbstainingClassifier,
@@ -52,6 +53,7 @@ from worstclass.exceptions import (
     DataError,
     LearnerFailedWarning,
     ParameterError,
+    UnknownOptionError,
     UnmetBoundWarning,
 )
 
@@ -351,9 +353,39 @@ class TestLearners:
             def on_step_end(self, estimator, info):
                 raise AssertionError(info.name)
 
-        for network in (TorchLearner("mpl"), TorchLearner("mlp", lr=-1), NetworkClassifier(TorchLearner("resnet32"))):
-            with pytest.raises(ParameterError):
+        for network in (
+            TorchLearner("mpl"),
+            TorchLearner("mlp", lr=-1),
+            NetworkClassifier(TorchLearner("resnet32")),
+            TorchLearner("mlp", module_options={"hiden": (8,)}),
+            WorstClassBooster(TorchLearner("mpl"), theta=0.5),
+        ):
+            with pytest.raises((ParameterError, UnknownOptionError)):
                 WorstClassClassifier([*FAST, network], callbacks=[Listener()]).fit(blobs[0], blobs[2])
+
+    def test_a_network_of_as_many_inputs_as_the_encoded_table_has_columns_is_not_refused(self):
+        X = pd.DataFrame({"size": np.arange(40.0), "colour": pd.Categorical(list("rgby") * 10)})
+        learner = TorchLearner(lambda n_classes: nn.Linear(5, n_classes), lr=0.1)
+        model = WorstClassClassifier([learner], cv=2, max_epochs=4, random_state=0).fit(X, np.arange(40) % 2)
+        assert [member.name for member in model.portfolio_] == ["torchlearner"]  # a lambda has no name to show
+
+    def test_a_network_that_fails_does_not_stop_the_others(self, blobs):
+        broken = TorchLearner(lambda n_classes: nn.Linear(7, n_classes))
+        with pytest.warns(LearnerFailedWarning, match="RuntimeError"):
+            model = WorstClassClassifier([*FAST, broken], cv=2, random_state=0).fit(blobs[0], blobs[2])
+        assert len(model.portfolio_) == len(FAST)
+
+    def test_names_are_distinct(self, blobs):
+        members = [("a", GaussianNB()), ("a", GaussianNB()), ("a-1", GaussianNB())]
+        model = WorstClassClassifier(members, cv=2, random_state=0).fit(blobs[0], blobs[2])
+        assert [member.name for member in model.portfolio_] == ["a-2", "a-3", "a-1"]
+
+    def test_a_network_of_ones_own_without_weight_is_not_needed_to_load(self, blobs, tmp_path):
+        useless = TorchLearner(lambda n_classes: nn.Linear(8, n_classes), lr=1e-9)
+        model = WorstClassClassifier([*FAST, useless], cv=2, max_epochs=2, random_state=0).fit(blobs[0], blobs[2])
+        assert model.portfolio_[-1].weight == 0
+        again = load_model(save_model(model, tmp_path / "model"))
+        assert (again.predict(blobs[0]) == model.predict(blobs[0])).all()
 
     def test_one_that_fails_is_left_out(self, blobs):
         with pytest.warns(LearnerFailedWarning, match="failing was left out: RuntimeError: out of luck"):

@@ -79,7 +79,7 @@ def fit(
 
     opened = Data.open(data)
     splits = opened.splits(seed)
-    name = method or default_method(splits.train.X, booster)
+    name = method or default_method(booster)
     record = find_method(name)
     if theta and not record.takes_theta:
         raise OptionError(f"--theta cannot be used here: the method {name} has no accuracy floor.")

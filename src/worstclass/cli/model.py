@@ -31,9 +31,9 @@ CERTIFICATE = "certificate.json"
 MOST_CATEGORIES = 255
 
 
-def default_method(X: Any, options: NetworkOptions) -> str:
-    """Return the method of ``fit``: ``auto``, or ``auto+network`` if the network or its training is chosen."""
-    return "auto+network" if options.network or (_is_images(X) and options.learner()) else "auto"
+def default_method(options: NetworkOptions) -> str:
+    """Return the method of ``fit``: ``auto``, or ``auto+network`` if the user chose a network."""
+    return "auto+network" if options.network else "auto"
 
 
 def default_booster(data: Data, X: Any, network: str | None) -> str:
@@ -62,13 +62,17 @@ def build_estimator(name: str, data: Data, X: Any, options: BoosterOptions, **mo
     """
     method, given = find_method(name), options.booster()
     learner: dict[str, Any] = {"module": "mlp"}
+    _refuse_unsuited(method, X)
     if method.kind == "network":
         learner = network_options(data, X, options, name)
     else:
-        _refuse_unsuited(method, X)
         unused = [*options.learner(), *(["network"] if options.network else [])]
-        hint = " To add a network of your choice, use --method auto+network." if method.kind == "any" else ""
-        refuse_given(unused, f"the method {name} trains no network.{hint}")
+        why = f"the method {name} trains no network."
+        if method.kind == "any":
+            why = (
+                f"the method {name} takes no options for a network. Use auto+network, and name the network: --network."
+            )
+        refuse_given(unused, why)
     if "n_rounds" in method.options:
         paper = data.settings.get("booster", {})
         given = {key: value for key, value in paper.items() if key in method.options} | given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +10,7 @@ import typer
 
 from worstclass.cli import complete
 from worstclass.cli import options as opt
-from worstclass.cli.console import OptionError, note, say, tell
+from worstclass.cli.console import OptionError, note, refuse_given, say, tell
 from worstclass.cli.resume import remember
 from worstclass.cli.settings import write_settings
 from worstclass.exceptions import UnknownNameError
@@ -79,12 +79,14 @@ def reproduce(
         return Reproduction(chosen, scale, out / scale, root, seeds, own if chosen.takes_rows else ())
 
     if target is None:
+        refuse_given(["data"] if data else [], "it names data sets of TARGET, which is missing.")
         found = [progress_of(work_of(one)) for one in TARGETS.values()]
         tell({"targets": found})
         say("\n".join(listing(found)))
         return 0
     chosen = list(TARGETS.values()) if target == "all" else [find_target(target)]
     trained = None if data is None else _data_names(data, chosen)
+    _refuse_absent([] if report_only else map(work_of, chosen), trained or ())
     remember(out)
     write_settings(out)
     made = []
@@ -96,7 +98,6 @@ def reproduce(
                 raise OptionError(f"{one.name}: none of its data sets is here (--root).\n{reasons}")
             note(f"{one.name} is left out: none of its data sets is here.", quiet=quiet)
             continue
-        _refuse_absent(work, trained or ())
         if own and not work.own:
             note(f"{one.name} has no place for a row of --methods.", quiet=quiet)
         options = {"data": trained, "n_jobs": jobs, "cluster": cluster, "overwrite": overwrite}
@@ -123,13 +124,14 @@ def _data_names(text: str, targets: list[Target]) -> list[str]:
     return names
 
 
-def _refuse_absent(work: Reproduction, names: Sequence[str]) -> None:
+def _refuse_absent(works: Iterable[Reproduction], names: Sequence[str]) -> None:
     """Refuse to train on named data sets that are not here."""
     from worstclass.experiments.paper_problems import PROBLEMS
 
     asked = [PROBLEMS[name].title for name in names]
-    if gone := [f"{title}: {why}" for title, why in work.absent.items() if title in asked]:
-        raise OptionError("\n".join([f"{work.target.name}: data sets of --data are not here (--root).", *gone]))
+    for work in works:
+        if gone := [f"{title}: {why}" for title, why in work.absent.items() if title in asked]:
+            raise OptionError("\n".join([f"{work.target.name}: data sets of --data are not here (--root).", *gone]))
 
 
 def _make(work: Reproduction, options: dict[str, Any] | None, *, quiet: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from worstclass._checks import is_installed, warn_of_channels_last
 from worstclass._typing import FloatArray, IntArray
 from worstclass.ensembles.images import PatchFeatures, Pixels
 from worstclass.ensembles.mirror import same_mirrored
-from worstclass.exceptions import DataError, ParameterError, install_command
+from worstclass.exceptions import ParameterError, UnknownOptionError, install_command
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
 from worstclass.networks import SMALLEST_SIDE
@@ -131,11 +131,17 @@ def is_network(classifier: Any) -> bool:
 
 
 def try_networks(portfolio: Portfolio, X: Any, n_classes: int) -> None:
-    """Refuse wrong parameters of networks now; later they would be left out, after others have been trained."""
-    for network in filter(is_network, portfolio.values()):
-        if hasattr(network.learner, "try_out"):
-            with suppress(DataError, TypeError):  # rows that it cannot take, or not so few: it may be left out
-                network.learner.try_out(X, n_classes)
+    """Refuse wrong parameters of torch learners now; later they would be left out, after others have been trained."""
+    for classifier in portfolio.values():
+        try_out = getattr(getattr(classifier, "learner", None), "try_out", None)
+        if try_out is None:
+            continue
+        try:
+            try_out(X, n_classes)
+        except (ParameterError, UnknownOptionError):
+            raise
+        except Exception:
+            pass
 
 
 def _epochs(n_rows: int, batch_size: int, steps: int, least: int, most: int) -> int:
@@ -247,14 +253,17 @@ def _for_sparse() -> Portfolio:
 
 def _name(learner: Any) -> str:
     network = getattr(getattr(learner, "learner", learner), "module", None)  # of a TorchLearner, or a classifier of one
-    return network if isinstance(network, str) else getattr(network, "__name__", type(learner).__name__.lower())
+    name = network if isinstance(network, str) else getattr(network, "__name__", "")
+    return name if name and name != "<lambda>" else type(learner).__name__.lower()
 
 
 def _distinct(names: list[str]) -> list[str]:
     """Return names with numbers where one occurs several times."""
-    often, seen = Counter(names), Counter[str]()
+    often, taken = Counter(names), {name for name, n in Counter(names).items() if n == 1}
     distinct = []
     for name in names:
-        seen[name] += 1
-        distinct.append(f"{name}-{seen[name]}" if often[name] > 1 else name)
+        free = (f"{name}-{number}" for number in count(1))
+        chosen = name if often[name] == 1 else next(new for new in free if new not in taken)
+        taken.add(chosen)
+        distinct.append(chosen)
     return distinct

@@ -312,6 +312,8 @@ def _run(cell: Cell, run_cell: Callable[[Cell], Outcome], provenance: Provenance
     It is written into a folder here, in the worker, where the machine is the same: then even the cell of a worker whose
     caller was killed is kept.
     """
+    if folder is not None and (found := find_result(cell, folder / cell.file_name)):  # by another process, meanwhile
+        return found
     started, notes = time.perf_counter(), dict[str, None]()
 
     def result_of(outcome: Outcome | Exception) -> CellResult:

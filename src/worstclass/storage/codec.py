@@ -56,9 +56,9 @@ FLOATS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 @dataclass(frozen=True)
 class NotStored:
-    """Stands for a parameter that a model folder keeps by name only, such as an optimizer's factory.
+    """Stands for a parameter that a model folder keeps by name only, such as a network's or an optimizer's factory.
 
-    The model answers without it. To fit again, set the parameter anew.
+    Only a network of the fitted model needs it to answer. To fit again, set the parameter anew.
     """
 
     name: str
@@ -66,7 +66,9 @@ class NotStored:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse to stand in for a function."""
         raise ModelFormatError(
-            f"{self.name} is not stored with the model. Set the parameter anew with set_params before fitting again."
+            f"The model was trained with a function of your own ({self.name}), which is not stored with it. If it "
+            "builds the network, pass it: load_model(path, module=factory), or --network path/to/net.py:build. To fit "
+            "again, set the parameter anew with set_params."
         )
 
 
@@ -261,11 +263,6 @@ class Reader:
         params = self.decode(value["params"])
         if "module" in params and self.module is not None:
             params["module"] = self.module
-        if isinstance(stored := params.get("module"), NotStored):
-            raise ModelFormatError(
-                f"The model was trained with a network of your own ({stored.name}), which is not stored with it. "
-                "Pass its factory: load_model(path, module=factory), or --network path/to/net.py:build."
-            )
         return class_named(name, is_unfitted)(**params)
 
     def member(self, number: int, suffix: str) -> Any:
