@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from worstclass._typing import IntArray
 
@@ -56,7 +56,7 @@ class Schedule:
 
     time_limit: float | None
     folds: int
-    members: list[str]
+    members: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._started = time.perf_counter()

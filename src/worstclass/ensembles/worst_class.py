@@ -180,10 +180,11 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         images = getattr(rows, "ndim", 2) > 2
         wanted = default_folds(labels.totals, images=images) if self.cv == "auto" else int(self.cv)
         task = HeldOutTask.of(rows, labels, held_out, wanted, seeds.seed(0))
+        schedule = Schedule(self.time_limit, len(task.splits))
         portfolio, notes = portfolio_for(self.learners, rows, labels.index, len(task.splits[0][0]), seeds.seed(4))
         try_networks(portfolio, rows, labels.n_classes)
         give_epochs(portfolio, self.max_epochs, len(task.splits), images=images)
-        schedule = Schedule(self.time_limit, len(task.splits), list(portfolio))
+        schedule.members = list(portfolio)
         show = partial(tell, self.callbacks, "on_step_end", self)
         training = PortfolioTraining(
             portfolio, task, floors, schedule, seeds, checkpoint, self.n_jobs, self.cv != "auto", show
