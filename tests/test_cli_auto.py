@@ -359,7 +359,7 @@ def test_images_by_default(place, command, images):
     assert command("predict", "eye", "new.npz", "--out", "seen.csv")[0] == 0
     code, shown = command("fit", "images.npz", "--method", "auto", "--network", "cnn-small", "--out", "eye")
     assert code == 2
-    assert "To add a network of your choice, use --method auto+network." in shown
+    assert "Use auto+network, and name the network: --network." in shown
     code, shown = command("fit", "images.npz", "--method", "forest", "--out", "eye")
     assert code == 2
     assert "it takes tables, and the data are images" in shown
