@@ -237,11 +237,8 @@ def test_an_interrupted_fit_writes_its_finished_rounds(iris, capsys, monkeypatch
         ([*TABLE, "--rounds", "4", "--out", "m"], "--rounds cannot be used here: auto is not a boosting method"),
         ([*TABLE, "--gamma", "0.2", "--out", "m"], "To boost, use --method ours-trees."),
         ([*TABLE, "--network", "mlp", "--gamma", "0.2", "--out", "m"], "To boost, use --method ours."),
-        ([*TABLE, "--lr", "0.1", "--out", "m"], "the method auto takes no options for a network. Use auto+network"),
-        (
-            [*TABLE, "--method", "auto", "--network", "mlp", "--out", "m"],
-            "Use auto+network, and name the network: --network.",
-        ),
+        ([*TABLE, "--lr", "0.1", "--out", "m"], "for a network. Use --method auto+network --network NAME."),
+        ([*TABLE, "--method", "auto", "--network", "mlp", "--out", "m"], "Use --method auto+network."),
         ([*TABLE, "--set", "cv=0", "--out", "m"], "Option --set cv=... must be"),
         ([*TABLE, "--set", "folds=3", "--out", "m"], "The method 'auto' has no option 'folds'"),
         (

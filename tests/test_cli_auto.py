@@ -343,12 +343,24 @@ def test_images_with_options_of_the_network(place, command, images):
     names = [member.name for member in result.portfolio.members]
     assert names == ["pixel-kernel", "pixel-trees", "patches", "cnn-medium"]
     model = load_model(place / "seer")
-    assert (model.learners[1].lr, model.learners[1].optimizer) == (0.01, "adamw")
+    assert (model.learners[1].lr, model.learners[1].optimizer) == (0.01, "adam")
     assert command("predict", "seer", "new.npz", "--out", "seen.csv")[0] == 0
     assert (pd.read_csv(place / "seen.csv")["answer"] == images).mean() > 0.9
     assert command("evaluate", "seer", "images.npz")[0] == 0
     assert command("certify", "seer", "images.npz", "--require", "0.1")[0] == 2  # they trained it
     assert command(*fit, "--theta", "0.2")[0] == 0
+
+
+def test_networks_for_images_are_those_of_a_comparison(place, command, images):
+    compare = ["compare", "images.npz", "--methods", "auto-networks", "--seeds", "1", "--budget", "epochs=4"]
+    code, shown = command(*compare, "--out", "images")
+    assert code == 0
+    words = shlex.split(shown.split("To fit and save the winner: ")[1].splitlines()[0])
+    assert command(*words[1:-1], "picked", "--quiet")[0] == 0
+    cell = json.loads((place / "images" / "cells" / "auto-networks-seed0.json").read_text())
+    fitted, model = RunResult.read(place / "picked" / "results"), load_model(place / "picked")
+    assert model.learners[0].module == cell["settings"]["network"] == "cnn-small"
+    assert fitted.test["worst_error"] == cell["test"]["worst_error"]
 
 
 def test_images_by_default(place, command, images):
@@ -359,7 +371,7 @@ def test_images_by_default(place, command, images):
     assert command("predict", "eye", "new.npz", "--out", "seen.csv")[0] == 0
     code, shown = command("fit", "images.npz", "--method", "auto", "--network", "cnn-small", "--out", "eye")
     assert code == 2
-    assert "Use auto+network, and name the network: --network." in shown
+    assert "Use --method auto+network." in shown
     code, shown = command("fit", "images.npz", "--method", "forest", "--out", "eye")
     assert code == 2
     assert "it takes tables, and the data are images" in shown

@@ -250,8 +250,8 @@ def test_the_table_of_the_readme_is_that_of_the_scoreboard():
 @pytest.mark.skipif(not (RESULTS / "quality.md").exists(), reason="no results yet")
 def test_the_images_of_the_readme_are_those_of_the_scoreboard():
     problems = {"imbalanced CIFAR-10": "imbalanced-cifar10-medium", "RetinaMNIST": "retinamnist-medium"}
-    methods = ("auto", "ce+offsets")
-    readme = (RESULTS.parents[1] / "README.md").read_text().split("| cross-entropy with our offsets |")[1].split("\n\n")[0]
+    methods = ("auto", "ce+offsets", "vs", "la")
+    readme = (RESULTS.parents[1] / "README.md").read_text().split("| logit adjustment |")[1].split("\n\n")[0]
     lines = (RESULTS / "quality.md").read_text().splitlines()
     rows = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in readme.splitlines()[2:]]
     assert [row[0] for row in rows] == list(problems)

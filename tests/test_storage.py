@@ -27,6 +27,7 @@ from worstclass import (
     AbstainingClassifier,
     TorchLearner,
     WorstClassBooster,
+    WorstClassClassifier,
     WorstClassOffsets,
     load_model,
     save_model,
@@ -283,12 +284,21 @@ class TestFunctionsOfTheUser:
                 again = load_model(tmp_path, module=own_network, keep_in_memory=keep_in_memory)
                 np.testing.assert_array_equal(again.predict(blobs[0]), saved.predict(blobs[0]))
 
-    def test_another_network_is_refused(self, tmp_path):
-        for name in ("booster of networks", "networks"):
-            folder = save_model(fitted(name), tmp_path)
+    def test_another_network_is_refused(self, blobs, tmp_path):
+        learner = TorchLearner(own_network, lr=0.05, batch_size=32)
+        for model in (fit(learner, *blobs), NetworkClassifier(learner, max_epochs=1).fit(*blobs)):
+            folder = save_model(model, tmp_path)
             for keep_in_memory in (True, False):
-                with pytest.raises(ModelFormatError, match="The network does not fit the stored members"):
-                    load_model(folder, module=lambda hidden: nn.Linear(2, 3), keep_in_memory=keep_in_memory)
+                with pytest.raises(ModelFormatError, match=r"does not fit the stored members.*Pass the factory"):
+                    load_model(folder, module=lambda: nn.Linear(2, 3), keep_in_memory=keep_in_memory)
+
+    def test_a_network_by_name_is_not_replaced(self, blobs, tmp_path):
+        learners = [TorchLearner("mlp", module_options={"hidden": (4,)}), TorchLearner(own_network)]
+        model = WorstClassClassifier(learners, cv=2, max_epochs=8, random_state=0).fit(*blobs)
+        model.weights_[:] = 0.5  # both answer
+        again = load_model(save_model(model, tmp_path), module=own_network)
+        np.testing.assert_array_equal(again.predict_proba(blobs[0]), model.predict_proba(blobs[0]))
+        assert again.learners[0].module == "mlp"
 
     def test_an_optimizer_and_a_loss_are_kept_by_name_and_needed_only_to_fit(self, blobs, tmp_path):
         learner = TorchLearner("mlp", optimizer=own_optimizer, loss=nn.functional.cross_entropy)

@@ -296,7 +296,7 @@ class TestMemory:
         card = json.loads((folder / "inner/model.json").read_text())
         card["state"]["learner_"] = card["params"]["learner"]
         (folder / "inner/model.json").write_text(json.dumps(card))
-        refused_in_bounded_memory(reseal(folder), "The network does not fit the stored members")
+        refused_in_bounded_memory(reseal(folder), "The network 'mlp' of this version is another one: train")
 
     def test_json_that_is_too_deep(self, folder):
         (folder / "inner/history.json").write_text("[" * 100_000 + "]" * 100_000)

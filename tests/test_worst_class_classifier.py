@@ -190,6 +190,21 @@ class TestRows:
         model = WorstClassClassifier([learner], cv=2, max_epochs=20, random_state=0).fit(images[:800], y[:800])
         assert class_report(y[800:], model.predict(images[800:])).class_mean_error < 0.2
 
+    def test_images_with_a_missing_pixel(self):
+        X, y = load_digits(return_X_y=True)
+        images = X.reshape(-1, 1, 8, 8)[:200].copy()
+        images[0, 0, 3, 3] = np.nan
+        with pytest.warns(LearnerFailedWarning, match="patches was left out"):
+            model = WorstClassClassifier(cv=1, max_epochs=2, random_state=0).fit(images, y[:200])
+        assert [record.name for record in model.portfolio_ if record.weight] == ["pixel-trees"]
+
+    def test_images_of_bfloat16(self):
+        X, y = load_digits(return_X_y=True)
+        images = torch.from_numpy(X.reshape(-1, 1, 8, 8)[:200]).to(torch.bfloat16)
+        model = WorstClassClassifier(cv=1, max_epochs=2, random_state=0).fit(images, y[:200])
+        assert len(model.portfolio_) == 4
+        assert model.predict(images[:5]).shape == (5,)
+
     @pytest.mark.parametrize("kind", ["array", "tensor"])
     def test_images_by_default(self, kind, tmp_path):
         X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
@@ -462,9 +477,12 @@ class TestTime:
         assert not plan.allows("c", lambda: np.inf)
         plan._started -= 5.0
         assert plan.allows("d", lambda: 1.9)
+        plan._started -= 2.1
+        assert not plan.allows("d", lambda: 0.1)
         assert plan.notes == [
             "b was left out: about 7 s would not fit into the time limit",
             "c was left out: there was no time to try it on enough rows",
+            "d was left out: no time was left for it",
         ]
 
     def test_what_cannot_be_tried_on_few_rows_is_tried_on_its_first_fold(self):

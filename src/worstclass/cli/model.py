@@ -41,13 +41,9 @@ def default_booster(data: Data, X: Any, network: str | None) -> str:
     return "ours" if network or _is_images(X) or data.settings.get("learner") else "ours-trees"
 
 
-def network_options(data: Data, X: Any, options: NetworkOptions, method: str = "") -> dict[str, Any]:
+def network_options(data: Data, X: Any, options: NetworkOptions) -> dict[str, Any]:
     """Return the options of ``TorchLearner``: the paper's for a named data set, then those of the user."""
-    default: dict[str, Any] = {"module": "mlp", "standardize": True}
-    if _is_images(X):
-        from worstclass.ensembles.portfolio import IMAGE_NETWORK
-
-        default = dict(IMAGE_NETWORK) if method.startswith("auto") else {"module": "cnn-small"}
+    default: dict[str, Any] = {"module": "cnn-small"} if _is_images(X) else {"module": "mlp", "standardize": True}
     chosen = dict(data.settings.get("learner") or default)
     if options.network is not None:
         chosen["module"] = network_factory(options.network)
@@ -64,14 +60,13 @@ def build_estimator(name: str, data: Data, X: Any, options: BoosterOptions, **mo
     learner: dict[str, Any] = {"module": "mlp"}
     _refuse_unsuited(method, X)
     if method.kind == "network":
-        learner = network_options(data, X, options, name)
+        learner = network_options(data, X, options)
     else:
         unused = [*options.learner(), *(["network"] if options.network else [])]
         why = f"the method {name} trains no network."
         if method.kind == "any":
-            why = (
-                f"the method {name} takes no options for a network. Use auto+network, and name the network: --network."
-            )
+            advice = "--method auto+network" if options.network else "--method auto+network --network NAME"
+            why = f"the method {name} takes no options for a network. Use {advice}."
         refuse_given(unused, why)
     if "n_rounds" in method.options:
         paper = data.settings.get("booster", {})

@@ -27,6 +27,11 @@ PATCH_NOISE, WHITE_NOISE = 0.1, 0.1
 CHUNK = 64
 
 
+def as_array(X: Any) -> FloatArray:
+    """Return images, an array or a tensor of any type on any device, as an array of float32."""
+    return np.asarray(X.detach().cpu().float() if hasattr(X, "detach") else X, dtype=np.float32)
+
+
 class Pixels(TransformerMixin, BaseEstimator):
     """Images as rows of numbers, one column for each value.
 
@@ -46,10 +51,10 @@ class Pixels(TransformerMixin, BaseEstimator):
         return images.reshape(len(images), -1)
 
     def _images(self, X: Any) -> FloatArray:
-        images = np.asarray(X.detach().cpu() if hasattr(X, "detach") else X)
+        images = as_array(X)
         if images.shape[1:] != self.row_shape:
             raise DataError(f"X must have rows of the shape {self.row_shape}, as in training. Got {images.shape[1:]}.")
-        return images.astype(np.float32)
+        return images
 
 
 class PatchFeatures(Pixels):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
@@ -24,7 +24,7 @@ from worstclass._checks import is_installed, warn_of_channels_last
 from worstclass._typing import FloatArray, IntArray
 from worstclass.ensembles.images import PatchFeatures, Pixels
 from worstclass.ensembles.mirror import same_mirrored
-from worstclass.exceptions import ParameterError, UnknownOptionError, install_command
+from worstclass.exceptions import ModelFormatError, ParameterError, UnknownOptionError, install_command
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
 from worstclass.networks import SMALLEST_SIDE
@@ -72,8 +72,8 @@ def portfolio_for(
     seed : of the images by which it is found whether they may be mirrored.
     """
     n_train = n_train or len(target)
-    given = [learners] if isinstance(learners, str) and learners == AUTO else learners
-    if isinstance(given, str) or not isinstance(given, Iterable) or not (given := list(given)):
+    given = [learners] if _is_auto(learners) else learners
+    if not isinstance(given, list | tuple) or not given:
         raise ParameterError("learners", OWNER, allowed=ALLOWED, got=learners)
     own = [item for item in given if not _is_auto(item)]
     if len(given) > len(own) + 1:
@@ -138,7 +138,7 @@ def try_networks(portfolio: Portfolio, X: Any, n_classes: int) -> None:
             continue
         try:
             try_out(X, n_classes)
-        except (ParameterError, UnknownOptionError):
+        except (ModelFormatError, ParameterError, UnknownOptionError):
             raise
         except Exception:
             pass

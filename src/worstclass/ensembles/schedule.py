@@ -85,7 +85,8 @@ class Schedule:
         needed = probe()
         if self.seconds + needed <= FIRST_FOLD * self.time_limit:
             return True
-        about = f"about {needed:.0f} s would not fit into the time limit"
+        spent = self.seconds > FIRST_FOLD * self.time_limit
+        about = "no time was left for it" if spent else f"about {needed:.0f} s would not fit into the time limit"
         self._drop(name, "there was no time to try it on enough rows" if math.isinf(needed) else about)
         return False
 

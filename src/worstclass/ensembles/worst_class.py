@@ -75,7 +75,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
     learners : ``"auto"``: linear, kernel and tree classifiers for a table; for images classifiers of pixels and of
         patches, and a convolutional network where torch is installed. Or a list of scikit-learn classifiers with
         ``predict_proba``, ``TorchLearner`` objects and boosters, or of (name, classifier) pairs. ``"auto"`` in a list
-        adds those classifiers; a network of yours for images takes the place of theirs.
+        adds those classifiers; for images a ``TorchLearner`` or ``NetworkClassifier`` of yours takes the place of
+        their network.
     theta : None: make the worst class as good as possible. Otherwise accuracy floors in [0, 1), one for all classes or
         a mapping from class to floor: every class to its floor and a standard error beyond it first, then the fewest
         errors.

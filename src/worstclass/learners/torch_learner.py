@@ -213,9 +213,10 @@ class TorchLearner(WeakLearner):
             raise ModelFormatError("The model has no members.")
         if isinstance(self.module, str):
             with torch.device("meta"):  # without memory for its weights, which a file may ask any amount of
-                _require_fit(self._build(encoder.row_shape, n_classes), known)
+                again = f"The network {self.module!r} of this version is another one: train the model again."
+                _require_fit(self._build(encoder.row_shape, n_classes), known, again)
         runtime = self.runtime(encoder, n_classes)
-        _require_fit(runtime.module, known)
+        _require_fit(runtime.module, known, "Pass the factory (and module_options) that the model was trained with.")
         return [TorchMember(runtime, state) for state in states]
 
     def _build(self, row_shape: tuple[int, ...], n_classes: int) -> nn.Module:
@@ -260,13 +261,12 @@ class TorchLearner(WeakLearner):
         _ = self.resolved_loss, self.resolved_augmentation
 
 
-def _require_fit(module: nn.Module, states: Sequence[State]) -> None:
+def _require_fit(module: nn.Module, states: Sequence[State], advice: str) -> None:
     """Refuse weights that are not those of a network."""
     ours = {name: value.shape for name, value in module.state_dict().items()}
     if any({name: value.shape for name, value in state.items()} != ours for state in states):
         raise ModelFormatError(
-            "The network does not fit the stored members: names or shapes of its weights differ. "
-            "Pass the factory (and module_options) that the model was trained with."
+            f"The network does not fit the stored members: names or shapes of its weights differ. {advice}"
         )
 
 

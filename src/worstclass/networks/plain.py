@@ -92,9 +92,9 @@ def cnn_small(input_shape: tuple[int, ...], n_classes: int, width: int = 16) -> 
 def cnn_medium(input_shape: tuple[int, ...], n_classes: int, width: int = 32) -> nn.Sequential:
     """Build four stages of a 3 x 3 convolution, batch normalisation and ReLU, and a linear head over four quarters.
 
-    The first stage takes steps of two pixels, and is repeated, until 16 pixels per side are left; max pooling follows
-    the second and the third. So most of the work is done on small images with many channels, which suits a CPU. With 3
-    channels of 32 x 32 pixels and 10 classes it has 246,314 parameters.
+    The first stage takes steps of two pixels, and is repeated, until 16 pixels per side are left. Max pooling follows
+    the second and the third where four pixels per side are left. So most of the work is done on small images with many
+    channels, which suits a CPU. With 3 channels of 32 x 32 pixels and 10 classes it has 246,314 parameters.
 
     Parameters
     ----------

@@ -261,7 +261,7 @@ class Reader:
     def estimator(self, name: str, value: Mapping[str, Any]) -> Any:
         """Return an estimator or learner that is not fitted."""
         params = self.decode(value["params"])
-        if "module" in params and self.module is not None:
+        if self.module is not None and isinstance(params.get("module"), NotStored):
             params["module"] = self.module
         return class_named(name, is_unfitted)(**params)
 
