@@ -40,7 +40,7 @@ def same_mirrored(X: Any, target: IntArray, seed: int) -> bool:
     seed : of the images that are taken, and of the classifier.
     """
     sizes = np.bincount(target)
-    most = max(2, MOST_IMAGES // np.count_nonzero(sizes))
+    most = max(2, MOST_IMAGES // int(np.count_nonzero(sizes)))
     rows = draw(target, np.minimum(sizes, most), np.random.default_rng(seed))
     images, target = as_array(X[rows]), target[rows]
     if not np.isfinite(images).all():
