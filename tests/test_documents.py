@@ -196,6 +196,15 @@ def test_broken_links_are_found(tmp_path):
     assert broken_links(tmp_path / "page.md") == ["none.md", "other.md#none", "#none"]
 
 
+def test_every_page_is_in_the_navigation():
+    docs = ROOT / "docs"
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", (docs / "index.md").read_text(), re.MULTILINE | re.DOTALL)
+    lines = [line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")]
+    names = [line.split("<")[-1].rstrip(">") for line in lines]  # a title may stand before the name
+    listed = {page for name in names for page in docs.glob(f"{name}.md")}
+    assert {page for page in DOCUMENTS if docs in page.parents} - listed == {docs / "index.md"}
+
+
 def test_the_rows_that_a_certificate_needs_are_those_of_the_table():
     text = (ROOT / "docs" / "certify-in-ci.md").read_text()
     lines = [line.replace(",", "").split("|")[1:-1] for line in text.splitlines() if line.startswith("| 0.")]
