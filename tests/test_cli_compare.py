@@ -213,19 +213,36 @@ def test_an_interrupted_comparison_goes_on_where_it_was(here, capsys, monkeypatc
     assert rows[0] == rows[1]
 
 
-def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypatch):
-    planned = []
+@pytest.fixture
+def planned(monkeypatch):
+    """The methods of a comparison that ends before anything is trained."""
+    names = []
 
     def only_plan(plan, *_, **__):
-        planned.extend(plan.methods)
+        names.extend(plan.methods)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(methods, "is_installed", lambda name: name != "imblearn")
     monkeypatch.setattr(plan_module, "run_comparison", only_plan)
+    return names
+
+
+def test_all_leaves_out_what_is_not_installed_and_says_so(here, capsys, monkeypatch, planned):
+    monkeypatch.setattr(methods, "is_installed", lambda name: name != "imblearn")
     assert run([*SQUARES, "--methods", "all"]) == 130
-    assert {"ours", "forest"} < set(planned)
+    assert {"auto", "ours", "forest"} < set(planned)
     assert not {"balanced-forest", "rusboost", "easy-ensemble"} & set(planned)
-    assert "left out: balanced-forest, rusboost, easy-ensemble (pip install" in all_shown(capsys)
+    shown = all_shown(capsys)
+    assert "left out: balanced-forest, rusboost, easy-ensemble (pip install" in shown
+    assert "left out: auto" not in shown
+
+
+def test_all_leaves_out_the_default_for_images_and_says_so(here, capsys, planned):
+    X = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 1)).astype(np.uint8)
+    np.savez("images.npz", X=X, y=np.arange(60) % 2)
+    assert run(["compare", "images.npz", "--methods", "all", "--theta", "0.5"]) == 130
+    assert "auto+network" in planned
+    assert "auto" not in planned
+    assert "left out: auto (its network and epochs are its own; to compare it, name it" in all_shown(capsys)
 
 
 def command_of(method, data=None, network=None, theta=None, **rules):

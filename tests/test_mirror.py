@@ -76,14 +76,6 @@ def test_many_classes_are_no_reason_to_refuse(n_classes):
     assert same_mirrored(X, y, 0)
 
 
-def test_images_with_missing_values_are_not_mirrored():
-    X, y = digits(300)
-    X = (X + X[..., ::-1]) / 2
-    assert same_mirrored(X, y, 0)
-    X[0, 0, 0, 0] = np.nan
-    assert not same_mirrored(X, y, 0)
-
-
 def test_large_data_are_asked_by_some_images(monkeypatch):
     asked = []
     monkeypatch.setattr(mirror, "matters", lambda right, mirrored, target: asked.append(np.bincount(target)))

@@ -190,13 +190,17 @@ class TestRows:
         model = WorstClassClassifier([learner], cv=2, max_epochs=20, random_state=0).fit(images[:800], y[:800])
         assert class_report(y[800:], model.predict(images[800:])).class_mean_error < 0.2
 
-    def test_images_with_a_missing_pixel(self):
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    @pytest.mark.parametrize("kind", ["array", "tensor"])
+    def test_images_with_a_missing_pixel(self, kind, value):
         X, y = load_digits(return_X_y=True)
-        images = X.reshape(-1, 1, 8, 8)[:200].copy()
-        images[0, 0, 3, 3] = np.nan
-        with pytest.warns(LearnerFailedWarning, match="patches was left out"):
-            model = WorstClassClassifier(cv=1, max_epochs=2, random_state=0).fit(images, y[:200])
-        assert [record.name for record in model.portfolio_ if record.weight] == ["pixel-trees"]
+        images = X.reshape(-1, 1, 8, 8)[:1_200]
+        model = WorstClassClassifier(cv=1, max_epochs=1, random_state=0).fit(images[:200], y[:200])
+        images[1_100, 0, 3, 3] = value
+        X = images if kind == "array" else torch.from_numpy(images)
+        for ask in (lambda: WorstClassClassifier().fit(X, y[:1_200]), lambda: model.predict(X)):
+            with pytest.raises(DataError, match="Image 1100 has one"):
+                ask()
 
     def test_images_of_bfloat16(self):
         X, y = load_digits(return_X_y=True)

@@ -97,6 +97,8 @@ def compare(
     if names == ["all"] and left_out:
         install = f"{install_command(*left_out.values())} installs what they need"
         note(f"left out: {', '.join(left_out)} ({install})", quiet=quiet)
+    if names == ["all"] and "auto" not in chosen:
+        note("left out: auto (its network and epochs are its own; to compare it, name it in --methods)", quiet=quiet)
     if not is_installed("matplotlib"):
         note(f"left out: comparison.png ({install_command('matplotlib')} installs what it needs)", quiet=quiet)
     folder = out or Path(f"comparison-{Path(data.data).stem}")

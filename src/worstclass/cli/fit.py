@@ -41,7 +41,9 @@ MethodName = Annotated[
 OwnOptions = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the method (repeatable).")
 ]
-Epochs = Annotated[int | None, typer.Option(help="Maximum epochs in all networks together.", min=1)]
+Epochs = Annotated[
+    int | None, typer.Option(help="Maximum epochs in all networks together; each has at least one.", min=1)
+]
 Seconds = Annotated[float | None, typer.Option(help="Maximum training time.", min=0)]
 
 

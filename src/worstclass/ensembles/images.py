@@ -25,11 +25,25 @@ N_PATCHES, MOST_IMAGES = 50_000, 500
 PATCH_NOISE, WHITE_NOISE = 0.1, 0.1
 #: images that are described at once
 CHUNK = 64
+#: images that are looked through at once
+MANY = 1_024
 
 
 def as_array(X: Any) -> FloatArray:
     """Return images, an array or a tensor of any type on any device, as an array of float32."""
     return np.asarray(X.detach().cpu().float() if hasattr(X, "detach") else X, dtype=np.float32)
+
+
+def require_finite(X: Any) -> None:
+    """Refuse images with missing or infinite values, and name the first."""
+    for start in range(0, len(X), MANY):
+        part = as_array(X[start : start + MANY])
+        finite = np.isfinite(part.reshape(len(part), -1)).all(axis=1)
+        if not finite.all():
+            raise DataError(
+                f"X must be images without missing or infinite values. Image {start + int(finite.argmin())} has one "
+                "(counted from 0). Leave the image out, or fill in the value."
+            )
 
 
 class Pixels(TransformerMixin, BaseEstimator):

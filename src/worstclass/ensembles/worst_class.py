@@ -29,6 +29,7 @@ from worstclass.data.map_style import is_map_dataset
 from worstclass.data.seen_rows import SeenRows, check_unseen
 from worstclass.data.splits import columns_in_order
 from worstclass.ensembles.combination import Combination, combine, cross_combine
+from worstclass.ensembles.images import require_finite
 from worstclass.ensembles.members import Candidate, HeldOutTask, class_probabilities
 from worstclass.ensembles.portfolio import OWNER, give_epochs, portfolio_for, try_networks, uses_auto
 from worstclass.ensembles.schedule import Schedule, default_folds
@@ -324,6 +325,8 @@ class WorstClassClassifier(Stateful, ClassifierMixin, BaseEstimator):
         """Return X as the members get it."""
         if self.encoder_ is not None:
             return self.encoder_.transform(X).astype(np.float64)  # float32 answers depend on the rows asked with them
+        if np.ndim(X) > 2 and uses_auto(self.learners):
+            require_finite(X)
         if hasattr(X, "iloc") or hasattr(X, "detach"):
             return X
         finite = "allow-nan" if get_tags(self).input_tags.allow_nan else True
