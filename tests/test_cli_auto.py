@@ -400,11 +400,14 @@ def test_the_bar_shows_members_and_the_time_that_the_fit_expects():
         progress.bar.refresh()
         progress.on_step_end(None, StepInfo("kernel", 1, 2, 3.0, 20.0, failed=True))  # only two are left
         progress.bar.refresh()
-        progress.on_step_end(None, StepInfo("forest", 2, 2, 9.0, 0.0))
+        progress.on_step_end(None, StepInfo("forest", 2, 3, 9.0, None))
+        progress.bar.refresh()
+        progress.on_step_end(None, StepInfo("network", 3, 3, 9.0, 0.0))
     text = re.sub(r"\x1b\[[\d;?]*\w", "", shown.getvalue())
     assert re.search(r"1/3 logistic \S+ left 0:01:15", text)
     assert re.search(r"1/2 kernel could not be trained \S+ left 20.0 s", text)
-    assert re.search(r"2/2 forest \S+ left 0.0 s", text)
+    assert re.search(r"2/3 forest \S+ left -", text)
+    assert re.search(r"3/3 network \S+ left 0.0 s", text)
 
 
 def test_evaluate_says_that_rows_were_seen(place, command):

@@ -590,6 +590,17 @@ class TestTime:
         WorstClassClassifier(FAST, callbacks=[Listener()], random_state=0).fit(blobs[0], blobs[2])
         assert steps == [("logisticregression", 1, 2, True), ("decisiontreeclassifier", 2, 2, True)]
 
+    def test_the_time_left_is_not_told_while_a_network_is_to_come(self, blobs):
+        left = []
+
+        class Listener(Callback):
+            def on_step_end(self, estimator, info):
+                left.append(info.seconds_left is None)
+
+        learners = [*FAST, TorchLearner("mlp"), GaussianNB()]
+        WorstClassClassifier(learners, cv=2, max_epochs=2, callbacks=[Listener()]).fit(blobs[0], blobs[2])
+        assert left == [True, True, False, False]
+
 
 class TestRefusals:
     @pytest.mark.parametrize(

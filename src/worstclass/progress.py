@@ -171,10 +171,10 @@ class ProgressCallback(Callback):
     def on_step_end(self, estimator: Any, info: StepInfo) -> None:
         """Show the member that was trained, and how long the others will take."""
         state = f"{info.name} could not be trained" if info.failed else info.name
-        left = duration(info.seconds_left)
+        left = "-" if info.seconds_left is None else duration(info.seconds_left)
         self.bar.show(info.done, info.total, state, left)
         if self.bar.disable:
-            expected = f", about {left} left" if info.done < info.total else ""
+            expected = f", about {left} left" if info.done < info.total and info.seconds_left is not None else ""
             done = f"{info.done} of {info.total} members trained"
             self.bar.console.print(f"{done}: {state}, {duration(info.seconds)}{expected}")
 

@@ -50,14 +50,15 @@ class StepInfo:
     """What is known after one member of a portfolio was trained.
 
     With a time limit, members are trained on the first fold, then on others: ``done`` and ``total`` start again, and
-    ``seconds_left`` is an estimate for what has started.
+    ``seconds_left`` is an estimate for what has started; None while a network is still to come, since it takes many
+    times as long as the classifiers before it.
     """
 
     name: str
     done: int
     total: int
     seconds: float
-    seconds_left: float
+    seconds_left: float | None
     failed: bool = False
 
 

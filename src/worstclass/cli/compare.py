@@ -17,6 +17,8 @@ from worstclass.cli.resume import remember
 from worstclass.cli.settings import write_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from worstclass.cli.data import Data
     from worstclass.experiments.plan import ComparisonPlan
 
@@ -59,14 +61,12 @@ def compare(
 
     Example: worstclass compare train.csv --target diagnosis --theta 0.8 --methods ce,ours,forest
     """
-    from worstclass._checks import is_installed
     from worstclass.cli.data import VAL_SHARE, Data
     from worstclass.cli.model import network_options, own_methods
     from worstclass.cli.progress import training_lines
-    from worstclass.exceptions import install_command
     from worstclass.experiments import plan as rules
     from worstclass.experiments.ranking import Comparison
-    from worstclass.methods import DEFAULT_EPOCHS, find_method, list_methods
+    from worstclass.methods import DEFAULT_EPOCHS, find_method
     from worstclass.report.page import write_page
     from worstclass.report.ranking import comparison_text, write_comparison
 
@@ -93,14 +93,8 @@ def compare(
         own=own,
     )
     rules.check_plan(plan, example)
-    left_out = {one.name: one.requires for one in list_methods() if one.requires and not one.is_installed}
-    if names == ["all"] and left_out:
-        install = f"{install_command(*left_out.values())} installs what they need"
-        note(f"left out: {', '.join(left_out)} ({install})", quiet=quiet)
-    if names == ["all"] and "auto" not in chosen:
-        note("left out: auto (its network and epochs are its own; to compare it, name it in --methods)", quiet=quiet)
-    if not is_installed("matplotlib"):
-        note(f"left out: comparison.png ({install_command('matplotlib')} installs what it needs)", quiet=quiet)
+    for left_out in _left_out(chosen if names == ["all"] else None):
+        note(f"left out: {left_out}", quiet=quiet)
     folder = out or Path(f"comparison-{Path(data.data).stem}")
     remember(folder)
     cells = folder / "cells"
@@ -122,6 +116,24 @@ def compare(
     if winner is not None:
         say(f"To fit and save the winner: {winner}")
     return 1 if comparison.failures else 0
+
+
+def _left_out(all_chosen: Sequence[str] | None) -> list[str]:
+    """Say what a comparison leaves out and why; ``all_chosen`` is what ``all`` stands for, None if names were given."""
+    from worstclass._checks import is_installed
+    from worstclass.exceptions import install_command
+    from worstclass.methods import list_methods
+
+    told = []
+    if all_chosen is not None:
+        missing = {one.name: one.requires for one in list_methods() if one.requires and not one.is_installed}
+        if missing:
+            told.append(f"{', '.join(missing)} ({install_command(*missing.values())} installs what they need)")
+        if "auto" not in all_chosen:
+            told.append("auto (its network and epochs are its own; to compare it, name it in --methods)")
+    if not is_installed("matplotlib"):
+        told.append(f"comparison.png ({install_command('matplotlib')} installs what it needs)")
+    return told
 
 
 def _file_settings(opened: Data) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Whether images may be mirrored for training: the images themselves show whether left and right matter."""
+"""Whether images may be mirrored for training: a quick test of whether left and right matter in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from worstclass.data.splits import draw
 from worstclass.ensembles.combination import stratified_folds
 from worstclass.ensembles.images import PatchFeatures, as_array
 
-#: images that are asked, about, and the size of the dictionary by which they are described
+#: number of images that are compared, about, and the size of the dictionary by which they are described
 MOST_IMAGES, N_CENTRES = 2_000, 100
 #: share of the right answers that mirror images may lose, and the least number of right answers that shows anything
 TOLERANCE, LEAST_RIGHT = 0.5, 30
@@ -27,11 +27,11 @@ LEVEL = 0.02
 
 
 def same_mirrored(X: Any, target: IntArray, seed: int) -> bool:
-    """Tell whether a classifier that saw no mirrored image has them right as often as the images themselves.
+    """Tell whether a classifier that was trained without mirrored images still has most of them right.
 
-    It is logistic regression on patches (``PatchFeatures``), trained on one half of the images and asked about the
-    other, and the other way round. ``matters`` compares its answers. About 2,000 images take part, as many of each
-    class as there are or as an equal share allows.
+    It is logistic regression on patches (``PatchFeatures``), trained on one half of the images. It classifies the
+    other half and its mirror images, then the halves change places. ``matters`` compares the answers. About 2,000
+    images take part, the same number of each class as far as there are enough.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from worstclass._text import n_of
 from worstclass.boosting.callbacks import StepInfo
 from worstclass.ensembles.combination import seconds_to_combine
 from worstclass.ensembles.members import Candidate, HeldOutTask, ends_in_time, estimated_seconds, train_member
-from worstclass.ensembles.portfolio import Portfolio
+from worstclass.ensembles.portfolio import Portfolio, is_network
 from worstclass.ensembles.schedule import FIRST_FOLD, Schedule
 from worstclass.exceptions import CheckpointError
 from worstclass.floors import Floors
@@ -88,7 +88,9 @@ class PortfolioTraining:
         errors: list[Exception] = []
         began = schedule.seconds
         try:
-            for number, name in enumerate(list(schedule.members), start=1):
+            members = list(schedule.members)
+            last_network = max((i for i, name in enumerate(members, 1) if is_network(self.portfolio[name])), default=0)
+            for number, name in enumerate(members, start=1):
                 if not allows(name):
                     continue
                 n_failed = len(errors)
@@ -100,7 +102,7 @@ class PortfolioTraining:
                     errors.append(error)
                     schedule.failed(name, error)
                 done, total, seconds = len(candidates), len(schedule.members), schedule.seconds
-                left = (seconds - began) / number * (total - done)
+                left = None if number < last_network else (seconds - began) / number * (total - done)
                 shown = f"{name} ({part})" if part else name
                 self.tell(StepInfo(shown, done, total, seconds, left, failed=len(errors) > n_failed))
         except KeyboardInterrupt:
