@@ -335,6 +335,62 @@ class TestRoundsThatRepeat:
         assert len({id(member) for member in members}) == len(members)
 
 
+class TestAnswersAhead:
+    """Where all rows are one batch, the forward pass of the next epoch gives the answers, and nothing else changes."""
+
+    rows = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
+    images = np.random.default_rng(0).normal(size=(12, 1, 8, 8)).astype(np.float32)
+
+    def bound(self, X, **options):
+        base = {"module": "mlp", "module_options": {"hidden": (16,)}, "lr": 0.03}
+        y = np.arange(len(X)) % 3
+        return TorchLearner(**{**base, **options}).bind(X, y, 3, seed=0)
+
+    @pytest.mark.parametrize("loss", ["cross-entropy", "logit-adjustment", "naive", "class-dro"])
+    @pytest.mark.parametrize(("X", "module"), [(rows, "mlp"), (images, "mlp"), (images, "cnn-small")])
+    def test_every_epoch_is_the_same_bit_by_bit(self, monkeypatch, X, module, loss):
+        options = {"loss": loss, "module": module, "module_options": None}
+        quick = train_for(self.bound(X, **options), 12)
+        assert self.bound(X, **options).answers_ahead
+        monkeypatch.setattr(TorchTraining, "answers_ahead", False)
+        plain = train_for(self.bound(X, **options), 12)
+        np.testing.assert_array_equal(quick[1], plain[1])
+        for name, weights in plain[0].member.state.items():
+            torch.testing.assert_close(quick[0].member.state[name], weights, rtol=0, atol=0)
+
+    def test_an_epoch_is_one_forward_pass(self):
+        training, passes = self.bound(self.rows), []
+        training.runtime.module.register_forward_hook(lambda *_: passes.append(1))
+        train_for(training, 10)
+        assert len(passes) == 11
+
+    def test_answers_about_other_rows_come_between(self):
+        plain, asked = self.bound(self.rows), self.bound(self.rows)
+        epochs = asked.epochs(np.ones(60), seed=0)
+        other = asked.encoder.encode(self.rows[:7] + 1)
+        for done, alone in zip(epochs, plain.epochs(np.ones(60), seed=0), strict=False):
+            assert len(done.ask(other)) == 7
+            np.testing.assert_array_equal(done.predictions, alone.predictions)
+            if done.standing()["epoch"] == 5:
+                break
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"batch_size": 59},
+            {"eval_batch_size": 59},
+            {"module": small, "module_options": None},
+            {"loss": "influence-balanced"},
+            {"X": images, "module": "cnn-medium", "module_options": None},
+            {"X": images, "module": "mlp", "augment": "flip"},
+            {"X": TensorDataset(torch.from_numpy(rows), torch.arange(60) % 3)},
+        ],
+        ids=lambda options: "-".join(options),
+    )
+    def test_not_where_answers_could_differ(self, options):
+        assert not self.bound(**{"X": self.rows, **options}).answers_ahead
+
+
 def test_images_lie_with_channels_last_and_answers_do_not_change():
     y = np.repeat([0, 1], 10)
     images = (np.random.default_rng(0).random((20, 3, 6, 6)) + y[:, None, None, None]).astype(np.float32)
