@@ -52,6 +52,7 @@ from worstclass.exceptions import (
     BudgetSpentWarning,
     DataError,
     LearnerFailedWarning,
+    ModuleError,
     ParameterError,
     UnknownOptionError,
     UnmetBoundWarning,
@@ -315,6 +316,13 @@ class TestRows:
             assert default_folds(np.array([200_000, smallest])) == folds
 
 
+class Listener(Callback):
+    """Fails as soon as anything is trained."""
+
+    def on_step_end(self, estimator, info):
+        raise AssertionError(info.name)
+
+
 class TestLearners:
     def test_learners_of_every_kind(self):
         X, y = load_wine(return_X_y=True)
@@ -368,10 +376,6 @@ class TestLearners:
             WorstClassClassifier(learners).fit(X, y)
 
     def test_wrong_parameters_of_a_network_are_refused_before_anything_is_trained(self, blobs):
-        class Listener(Callback):
-            def on_step_end(self, estimator, info):
-                raise AssertionError(info.name)
-
         for network in (
             TorchLearner("mpl"),
             TorchLearner("mlp", lr=-1),
@@ -388,9 +392,29 @@ class TestLearners:
         model = WorstClassClassifier([learner], cv=2, max_epochs=4, random_state=0).fit(X, np.arange(40) % 2)
         assert [member.name for member in model.portfolio_] == ["torchlearner"]  # a lambda has no name to show
 
-    def test_a_network_that_fails_does_not_stop_the_others(self, blobs):
-        broken = TorchLearner(lambda n_classes: nn.Linear(7, n_classes))
-        with pytest.warns(LearnerFailedWarning, match="RuntimeError"):
+    @pytest.mark.parametrize(
+        ("factory", "message"),
+        [
+            (lambda n_classes: nn.Linear(7, n_classes), r"cannot answer rows of shape \(8,\)\. RuntimeError: mat1"),
+            (lambda n_classes: nn.Sequential(nn.LazyLinear(4), nn.Linear(5, n_classes)), "cannot answer rows of shape"),
+            (lambda inputs: nn.Linear(inputs, 4), r"cannot be built by calling <lambda>\(\)\. TypeError: .*'inputs'"),
+            (nn.Linear, r"calling Linear\(\)\. TypeError: .*'in_features'"),
+        ],
+    )
+    def test_a_network_that_cannot_be_called_is_refused_before_anything_is_trained(self, blobs, factory, message):
+        model = WorstClassClassifier([*FAST, TorchLearner(factory)], callbacks=[Listener()])
+        with pytest.raises(ModuleError, match=message):
+            model.fit(blobs[0], blobs[2])
+
+    def test_a_network_that_fails_in_training_does_not_stop_the_others(self, blobs):
+        class FailsInTraining(nn.Linear):
+            def forward(self, rows):
+                if self.training:
+                    raise ValueError("not today")
+                return super().forward(rows)
+
+        broken = TorchLearner(lambda n_classes: FailsInTraining(8, n_classes))
+        with pytest.warns(LearnerFailedWarning, match="ValueError: not today"):
             model = WorstClassClassifier([*FAST, broken], cv=2, random_state=0).fit(blobs[0], blobs[2])
         assert len(model.portfolio_) == len(FAST)
 

@@ -8,7 +8,7 @@
     ├── UnknownOptionError (TypeError)     an option nobody knows; the nearest known one is suggested
     ├── DataError (ValueError)             X or y cannot be used as given
     │   └── DatasetError                   a named data set or a file cannot be read
-    ├── ModuleError (RuntimeError)         a torch module answers in a form that cannot be used
+    ├── ModuleError (RuntimeError)         a torch module cannot be built or called, or its answers cannot be used
     ├── ModelFormatError (ValueError)      a model folder cannot be read
     ├── CheckpointError (RuntimeError)     a checkpoint cannot be written, or another process is using it
     ├── WorkerError (RuntimeError)         a worker process ended before its work was done
@@ -90,7 +90,7 @@ class DatasetError(DataError):
 
 
 class ModuleError(WorstClassError, RuntimeError):
-    """A torch module answers in a form that cannot be used."""
+    """A torch module cannot be built or called, or answers in a form that cannot be used."""
 
 
 class ModelFormatError(WorstClassError, ValueError):

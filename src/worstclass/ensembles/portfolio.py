@@ -24,7 +24,7 @@ from worstclass._checks import is_installed, warn_of_channels_last
 from worstclass._typing import FloatArray, IntArray
 from worstclass.ensembles.images import PatchFeatures, Pixels
 from worstclass.ensembles.mirror import same_mirrored
-from worstclass.exceptions import ModelFormatError, ParameterError, UnknownOptionError, install_command
+from worstclass.exceptions import ParameterError, install_command
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
 from worstclass.networks import SMALLEST_SIDE
@@ -131,17 +131,11 @@ def is_network(classifier: Any) -> bool:
 
 
 def try_networks(portfolio: Portfolio, X: Any, n_classes: int) -> None:
-    """Refuse wrong parameters of torch learners now; later they would be left out, after others have been trained."""
+    """Refuse torch learners that no training could use now; later they would be left out, after others were trained."""
     for classifier in portfolio.values():
         try_out = getattr(getattr(classifier, "learner", None), "try_out", None)
-        if try_out is None:
-            continue
-        try:
+        if try_out is not None:
             try_out(X, n_classes)
-        except (ModelFormatError, ParameterError, UnknownOptionError):
-            raise
-        except Exception:
-            pass
 
 
 def _epochs(n_rows: int, batch_size: int, steps: int, least: int, most: int) -> int:

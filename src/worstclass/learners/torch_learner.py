@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from worstclass.data.augmentation import Augmentation, build_augmentation
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
 from worstclass.data.splits import count_rows, take_rows
-from worstclass.exceptions import DataError, ModelFormatError, ParameterError
+from worstclass.exceptions import DataError, ModelFormatError, ModuleError, ParameterError, WorstClassError
 from worstclass.learners.base import Member, WeakLearner
 from worstclass.learners.torch_inputs import TorchEncoder, as_inputs
 from worstclass.learners.torch_loop import State, TorchMember, TorchRuntime, TorchTraining, resolve_device, state_of
@@ -147,13 +148,14 @@ class TorchLearner(WeakLearner):
             encoder = encoder.standardized(inputs)
         with isolated_rng(seed):
             runtime = self.runtime(encoder, n_classes)
-            runtime.predict(inputs.take(np.arange(min(2, len(inputs)))))
+            with _explained(f"The network cannot answer rows of shape {inputs.row_shape}"):
+                runtime.predict(inputs.take(np.arange(min(2, len(inputs)))))
         return TorchTraining(self, encoder, inputs.to(runtime.device), y, runtime, state_of(runtime.module))
 
     def try_out(self, X: Any, n_classes: int) -> None:
         """Build the network and ask it about two rows, to refuse what no training could use before anything runs."""
-        two = np.arange(min(2, count_rows(X)))
-        self.bind(self.check_X(take_rows(X, two)), np.zeros(len(two), dtype=np.int64), n_classes, seed=0)
+        few = X if hasattr(X, "iloc") else take_rows(X, np.arange(min(2, count_rows(X))))  # all rows encode a table
+        self.bind(self.check_X(few), np.zeros(count_rows(few), dtype=np.int64), n_classes, seed=0)
 
     def new_state(self, row_shape: tuple[int, ...], n_classes: int, *, other_than: nn.Module) -> State:
         """Return the state of a newly built network, which must not be one that is in use."""
@@ -224,12 +226,17 @@ class TorchLearner(WeakLearner):
         if isinstance(self.module, str):
             module = build_network(self.module, row_shape, n_classes, **options)
         else:
-            module = self.module(**_offered(self.module, row_shape, n_classes), **options)
+            facts = _offered(self.module, row_shape, n_classes)
+            given = ", ".join(f"{name}={value!r}" for name, value in {**facts, **options}.items())
+            hint = "A factory gets input_shape and n_classes if it has parameters of these names."
+            with _explained(f"The network cannot be built by calling {_name_of(self.module)}({given})", hint):
+                module = self.module(**facts, **options)
         if not isinstance(module, nn.Module):
             allowed = "a factory that returns a torch.nn.Module"
             raise ParameterError("module", "TorchLearner", allowed=allowed, got=module)
         if any(is_lazy(parameter) for parameter in module.parameters()):
-            module.eval()(torch.zeros(2, *row_shape))  # lazy layers learn their sizes
+            with _explained(f"The network cannot answer rows of shape {row_shape}"):
+                module.eval()(torch.zeros(2, *row_shape))  # lazy layers learn their sizes
         return with_cosine_head(module, n_classes) if self.head == "cosine" else module
 
     def _check_parameters(self) -> None:
@@ -273,6 +280,21 @@ def _require_fit(module: nn.Module, states: Sequence[State], advice: str) -> Non
 def _as_array(X: Tensor) -> npt.NDArray[Any]:
     values = X.detach().cpu()
     return (values.float() if values.dtype == torch.bfloat16 else values).numpy()  # numpy has no bfloat16
+
+
+@contextmanager
+def _explained(what: str, *hint: str) -> Iterator[None]:
+    """Say what failed in the code of a network, which can fail in any way."""
+    try:
+        yield
+    except WorstClassError:
+        raise
+    except Exception as error:
+        raise ModuleError(" ".join([f"{what}. {type(error).__name__}: {error}.", *hint])) from error
+
+
+def _name_of(factory: Callable[..., nn.Module]) -> str:
+    return getattr(factory, "__name__", type(factory).__name__)
 
 
 def _offered(factory: Callable[..., nn.Module], row_shape: tuple[int, ...], n_classes: int) -> dict[str, Any]:
