@@ -348,6 +348,11 @@ def test_images_with_options_of_the_network(place, command, images):
     assert (pd.read_csv(place / "seen.csv")["answer"] == images).mean() > 0.9
     assert command("evaluate", "seer", "images.npz")[0] == 0
     assert command("certify", "seer", "images.npz", "--require", "0.1")[0] == 2  # they trained it
+    larger = np.load(place / "images.npz", allow_pickle=False)
+    np.savez(place / "larger.npz", X=larger["X"].repeat(2, axis=1).repeat(2, axis=2), y=larger["y"])
+    code, told = command("evaluate", "seer", "larger.npz")
+    assert (code, "(1, 8, 8) that the model was trained with. Got (1, 16, 16)" in told) == (2, True)
+    assert "Resize images to 8 pixels per side: give --image-size." in told
     assert command(*fit, "--theta", "0.2")[0] == 0
 
 

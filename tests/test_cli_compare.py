@@ -353,7 +353,7 @@ def test_without_a_folder_the_data_names_it(here):
         (["--methods", "ours", "--gamma", "0.9"], "Attainable"),
         (["--methods", "ce", "--lr", "-1"], "Option --lr must be"),
         (["--methods", "ce", "--network", "mpl"], "Did you mean 'mlp'?"),
-        (["--methods", "ce", "--network", "resnet8"], "For a table use 'mlp'"),
+        (["--methods", "ce", "--network", "resnet8"], "For a table use the network 'mlp'"),
         (["--methods", "ce", "--target", "x"], "--target"),
         (["--methods", "ce", "--bugdet", "epochs=3"], "--budget"),
     ],

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from worstclass.exceptions import ParameterError, UnknownNameError, UnknownOptionError
+from worstclass.exceptions import DataError, ParameterError, UnknownNameError, UnknownOptionError
 from worstclass.networks import build_network, list_networks
 from worstclass.networks.heads import find_head, head_inputs, with_cosine_head
 from worstclass.networks.resnets import BasicBlock, ZeroPaddedShortcut, projection_shortcut
@@ -271,7 +271,7 @@ def test_the_head_is_found_read_and_replaced(name):
 @pytest.mark.parametrize(
     ("shape", "hint"),
     [
-        ((32,), "For a table use 'mlp'."),
+        ((32,), "For a table use the network 'mlp'."),
         ((28, 28), r"X\[:, None\] adds the channel"),
         ((32, 32, 3), r"Channels come first: X.transpose\(0, 3, 1, 2\)"),
         ((3, 7, 32), "Enlarge smaller images"),
@@ -281,12 +281,12 @@ def test_the_head_is_found_read_and_replaced(name):
     ids=str,
 )
 def test_rows_that_are_not_images_or_too_small_are_refused(name, shape, hint):
-    with pytest.raises(ParameterError, match=hint) as error:
+    with pytest.raises(DataError, match=hint) as error:
         build(name, shape)
     text = str(error.value)
-    assert f"'input_shape' parameter of the network '{name}' must be (channels, height, width)" in text
+    assert f"The network '{name}' takes images, rows of shape (channels, height, width)" in text
     assert "at least one channel and 8 pixels per side" in text
-    assert f"Got {shape} instead." in text
+    assert f"Got rows of shape {shape}." in text
 
 
 @pytest.mark.parametrize("width", [0, -4, 2.5, True, "16"])

@@ -383,7 +383,7 @@ class TestLearners:
             TorchLearner("mlp", module_options={"hiden": (8,)}),
             WorstClassBooster(TorchLearner("mpl"), theta=0.5),
         ):
-            with pytest.raises((ParameterError, UnknownOptionError)):
+            with pytest.raises((ParameterError, UnknownOptionError, DataError)):
                 WorstClassClassifier([*FAST, network], callbacks=[Listener()]).fit(blobs[0], blobs[2])
 
     def test_a_network_of_as_many_inputs_as_the_encoded_table_has_columns_is_not_refused(self):

@@ -16,6 +16,7 @@ import numpy as np
 
 from worstclass.exceptions import (
     EXTRAS,
+    DataError,
     MissingPackageError,
     ParameterError,
     UnknownNameError,
@@ -213,6 +214,23 @@ def warn_of_channels_last(row_shape: tuple[int, ...]) -> None:
             WorstClassWarning,
             stacklevel=2,
         )
+
+
+def require_row_shape(got: tuple[int, ...], trained: tuple[int, ...]) -> None:
+    """Refuse rows of another shape than those that the model was trained with.
+
+    Examples
+    --------
+    >>> require_row_shape((3, 8, 8), (3, 8, 8))
+    """
+    if got == trained:
+        return
+    hint = ""
+    if len(got) == len(trained) == 3 and got[0] == trained[0] and trained[1] == trained[2]:
+        hint = (
+            f" Resize images to {trained[1]} pixels per side: --image-size on the command line, image_size= in Python."
+        )
+    raise DataError(f"Rows of X must have the shape {trained} that the model was trained with. Got {got}.{hint}")
 
 
 def _is_word(value: Any, words: Sequence[str | None]) -> bool:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils import check_random_state
 
+from worstclass._checks import require_row_shape
 from worstclass._typing import FloatArray
 from worstclass.exceptions import DataError
 
@@ -66,8 +67,7 @@ class Pixels(TransformerMixin, BaseEstimator):
 
     def _images(self, X: Any) -> FloatArray:
         images = as_array(X)
-        if images.shape[1:] != self.row_shape:
-            raise DataError(f"X must have rows of the shape {self.row_shape}, as in training. Got {images.shape[1:]}.")
+        require_row_shape(images.shape[1:], self.row_shape)
         return images
 
 

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from torch import Tensor
 from torch.utils.data import DataLoader, Subset
 
+from worstclass._checks import require_row_shape
 from worstclass._typing import IntArray
 from worstclass.data.encoding import TableEncoder
 from worstclass.data.map_style import is_map_dataset
@@ -132,11 +133,8 @@ class TorchEncoder(Encoder):
         elif self.table is not None and not is_map_dataset(X):
             X = self.table.transform(X)
         inputs = as_inputs(X, self.num_workers)
-        if len(inputs) and inputs.row_shape != self.row_shape:
-            raise DataError(
-                f"Rows of X must have the shape {self.row_shape} that the model was trained with. "
-                f"Got {inputs.row_shape}."
-            )
+        if len(inputs):
+            require_row_shape(inputs.row_shape, self.row_shape)
         return inputs
 
     @property

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from worstclass._checks import check_count
-from worstclass.exceptions import ParameterError
+from worstclass.exceptions import DataError
 from worstclass.networks import SMALLEST_SIDE
 
 #: pixels per side to which ``cnn-medium`` shrinks images before its wide stages
@@ -37,12 +37,9 @@ def require_images(network: str, input_shape: tuple[int, ...]) -> tuple[int, int
     if len(input_shape) == 3 and input_shape[0] >= 1 and min(input_shape[1:]) >= SMALLEST_SIDE:
         channels, height, width = input_shape
         return channels, height, width
-    raise ParameterError(
-        "input_shape",
-        f"the network {network!r}",
-        allowed=f"(channels, height, width), at least one channel and {SMALLEST_SIDE} pixels per side",
-        got=tuple(input_shape),
-        hint=_how_to_make_images(input_shape),
+    raise DataError(
+        f"The network {network!r} takes images, rows of shape (channels, height, width) with at least one channel and "
+        f"{SMALLEST_SIDE} pixels per side. Got rows of shape {tuple(input_shape)}. {_how_to_make_images(input_shape)}"
     )
 
 
@@ -138,4 +135,6 @@ def _how_to_make_images(input_shape: tuple[int, ...]) -> str:
         return "Images of one channel have the shape (1, height, width): X[:, None] adds the channel."
     if len(input_shape) == 3 and input_shape[2] < SMALLEST_SIDE <= min(input_shape[:2]):
         return "Channels come first: X.transpose(0, 3, 1, 2) of an array, X.permute(0, 3, 1, 2) of a tensor."
-    return "Enlarge smaller images, or use 'mlp'." if len(input_shape) == 3 else "For a table use 'mlp'."
+    if len(input_shape) == 3:
+        return "Enlarge smaller images, or use the network 'mlp'."
+    return "For a table use the network 'mlp'."
