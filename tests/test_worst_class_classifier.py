@@ -27,6 +27,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import shuffle
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
 from torch import nn
 
 from worstclass import (
@@ -44,7 +45,7 @@ from worstclass import (
 )
 from worstclass.boosting.callbacks import Callback
 from worstclass.data.augmentation import Augmentation
-from worstclass.ensembles import training, worst_class
+from worstclass.ensembles import members, training, worst_class
 from worstclass.ensembles.members import Candidate, log_loss
 from worstclass.ensembles.portfolio import SoftmaxSVC, give_epochs, portfolio_for
 from worstclass.ensembles.schedule import Schedule, default_folds
@@ -321,6 +322,40 @@ class Listener(Callback):
 
     def on_step_end(self, estimator, info):
         raise AssertionError(info.name)
+
+
+class CountsThreads(GaussianNB):
+    """Notes the threads that OpenMP and BLAS have in training and in answering."""
+
+    seen: ClassVar[list[int]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen.append(max(library["num_threads"] for library in threadpool_info()))
+        return super().fit(X, y, sample_weight)
+
+    def predict_proba(self, X):
+        self.seen.append(max(library["num_threads"] for library in threadpool_info()))
+        return super().predict_proba(X)
+
+
+class CountsThreadsAroundLearner(CountsThreads):
+    learner = "a network"
+
+
+@pytest.mark.parametrize(
+    ("classifier", "most", "threads"),
+    [(CountsThreads(), 20_000, 1), (CountsThreads(), 100, 2), (CountsThreadsAroundLearner(), 20_000, 2)],
+)
+def test_small_tables_have_one_thread_and_networks_keep_theirs(blobs, monkeypatch, classifier, most, threads):
+    monkeypatch.setattr(members, "MOST_IN_ONE_THREAD", most)
+    monkeypatch.setattr(CountsThreads, "seen", [])
+    X, _, y, _ = blobs
+    with threadpool_limits(2):
+        model = WorstClassClassifier([classifier], cv=2, random_state=0).fit(X, y)
+        model.predict(X)
+        assert max(library["num_threads"] for library in threadpool_info()) == 2
+    assert set(CountsThreads.seen) == {threads}
+    assert len(CountsThreads.seen) >= 6
 
 
 class TestLearners:

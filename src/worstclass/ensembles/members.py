@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from worstclass._state import KEEPS_NOTHING, Checkpoint
 from worstclass._text import n_of
+from worstclass._threads import one_thread
 from worstclass._typing import FloatArray, IntArray
 from worstclass.data.labels import Labels
 from worstclass.data.splits import allot, draw, take_rows
@@ -28,6 +30,8 @@ N_PARTS = 5
 PROBE_SHARE, LEAST_PROBE = 0.1, 200
 #: probabilities count as no smaller
 SMALLEST = 1e-6
+#: rows of a table up to which BLAS and OpenMP have one thread
+MOST_IN_ONE_THREAD = 20_000
 
 
 class Candidate(NamedTuple):
@@ -127,16 +131,26 @@ def train_member(
     started = time.perf_counter()
     options = {"sample_weight": (task.labels.totals**-0.5)[task.labels.index]} if is_network(estimator) else {}
     names = [f"fold-{number}" for number, _ in enumerate(task.splits, start=task.first)]
-    found = out_of_fold(
-        estimator, task.X, task.labels, task.splits, _kind(estimator),
-        held_out=task.held_out, options=options, n_jobs=n_jobs, checkpoint=checkpoint, names=names,
-    )  # fmt: skip
+    with threads_for(estimator, task.X):
+        found = out_of_fold(
+            estimator, task.X, task.labels, task.splits, _kind(estimator),
+            held_out=task.held_out, options=options, n_jobs=n_jobs, checkpoint=checkpoint, names=names,
+        )  # fmt: skip
     trained = Candidate(name, found.models, np.exp(found.scores), found.target, 0.0)
     if is_network(estimator):
         trained = min([trained, *_stages(trained, task)], key=log_loss)
         for model in found.models:
             model.stages_ = {}
     return trained._replace(seconds=time.perf_counter() - started)
+
+
+def threads_for(classifier: Any, rows: Any) -> AbstractContextManager[None]:
+    """Return a context in which a classifier of a small table works in one thread.
+
+    A classifier around a learner keeps its threads: a network gains from them on small tables, too.
+    """
+    small = getattr(rows, "ndim", 2) == 2 and rows.shape[0] <= MOST_IN_ONE_THREAD
+    return one_thread() if small and not hasattr(classifier, "learner") else nullcontext()
 
 
 def _stages(trained: Candidate, task: HeldOutTask) -> Iterator[Candidate]:
@@ -167,7 +181,8 @@ def class_probabilities(model: Any, rows: Any, n_classes: int) -> FloatArray:
 
     A booster gives the mean of its members' probabilities instead of the shares of its vote.
     """
-    return np.exp(aligned_scores(model, rows, _kind(model), np.arange(n_classes)))
+    with threads_for(model, rows):
+        return np.exp(aligned_scores(model, rows, _kind(model), np.arange(n_classes)))
 
 
 def _kind(classifier: Any) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from worstclass._threads import one_thread
 from worstclass._typing import FloatArray, IntArray
 from worstclass.wrappers.offset_problem import RESOLUTION, Merit, OffsetProblem, softmax_and_log, two_largest
 
@@ -32,6 +33,7 @@ MAX_MOVES = 10
 MOST_CHANGES = 1_000
 
 
+@one_thread()
 def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = None) -> FloatArray:
     """Find offsets b for which ``argmax_k (score_k + b_k)`` serves the worst class.
 
@@ -72,6 +74,7 @@ def find_offsets(scores: FloatArray, target: IntArray, quota: IntArray | None = 
     return found * scale if better else zero
 
 
+@one_thread()
 def smoothed_offsets(
     scores: FloatArray,
     target: IntArray,
