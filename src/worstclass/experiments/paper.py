@@ -120,10 +120,7 @@ def ours_at(problem: Problem, theta: float, gamma: float | None = None, kind: st
     at_gamma = "" if gamma in (None, problem.gamma) else f"-gamma{gamma:g}"
     options = {**made["options"], **({} if gamma is None else {"gamma": gamma})}
     name = f"{kind}-theta{theta:g}{at_gamma}"
-    limit = problem.boosting_epochs
-    if kind == "ours-authors" and problem.authors_epochs is not None:
-        limit = problem.authors_epochs
-    return _boosted(problem, name, "ours", options, learner=made.get("learner", {}), theta=theta, max_epochs=limit)
+    return _boosted(problem, name, "ours", options, learner=made.get("learner", {}), theta=theta)
 
 
 def ours(kind: str = "ours") -> Callable[[Problem], list[Entry]]:

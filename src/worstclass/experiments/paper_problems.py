@@ -23,7 +23,6 @@ WORDS = {
     "instance_gammas": "gamma of Boosting",
     "instance_epochs": "epochs of Boosting",
     "boosting_epochs": "epochs of ours",
-    "authors_epochs": "epochs of ours, as the authors' code",
     "round_epochs": "epochs of a round",
     "round_patience": "patience of a round",
     "fold_epochs": "epochs of auto-networks",
@@ -57,7 +56,6 @@ class Problem:
     round_epochs, round_patience : epochs of a round of boosting at most, and without progress of the edge; also those
         of the single round of 0.5-DNN.
     boosting_epochs : epochs of all rounds together at most; None is no limit.
-    authors_epochs : the same for ours as in the authors' code, where it differs.
     warm_up : epochs of cross-entropy before the influence-balanced loss.
     fold_epochs : epochs of ``auto-networks``, which divides them among the folds.
     loss_options : options of the losses that the authors set, by method.
@@ -87,7 +85,6 @@ class Problem:
     round_epochs: int = 10_000
     round_patience: int = 1_000
     boosting_epochs: int | None = None
-    authors_epochs: int | None = None
     warm_up: int = 50
     fold_epochs: int = 200
     loss_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -143,10 +140,9 @@ def _artificial(
     options: Mapping[str, Mapping[str, int]],
     shares: tuple[float, ...] | None = None,
     batch_size: int = 512,
-    on_cpu: Mapping[str, Any] = {},
     **more: Any,
 ) -> Problem:
-    """Declare a problem of the artificial data, with its options by scale; ``on_cpu`` are changes of the scale cpu.
+    """Declare a problem of the artificial data, with its options by scale.
 
     The smaller scales have as many test rows of each class, so they need the ``shares`` of imbalanced classes. The
     paper names no batch size for these data; a batch has room for all rows, so that an epoch is one step.
@@ -165,7 +161,7 @@ def _artificial(
         instance_gammas=(0.0995,),
         fold_epochs=750,
         changes={
-            "cpu": {"options": options["cpu"], "shares": shares, "seeds": 15, "instance_epochs": 5_000, **on_cpu},
+            "cpu": {"options": options["cpu"], "shares": shares, "seeds": 15, "instance_epochs": 5_000},
             "smoke": {
                 "options": options["smoke"],
                 "shares": shares,
@@ -198,7 +194,6 @@ def _discs(n_min: int) -> Problem:
         },
         shares=(10 / 31, 10 / 31, 10 / 31, 1 / 31),
         batch_size=max(512, 31 * n_min),
-        on_cpu={"authors_epochs": 10_000} if n_min > 10 else {},  # some draws would take hours
         theta=0.5,
         thetas=(0.3, 0.4, 0.5, 0.6, 0.7),
         gammas=(0.0995, 0.2495, 0.4995),
