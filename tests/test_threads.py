@@ -1,0 +1,56 @@
+"""One thread for small work, and the threads of the caller afterwards."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from worstclass._threads import one_thread
+
+
+def threads():
+    """The threads of all libraries that are loaded."""
+    return {library["num_threads"] for library in threadpool_info()}
+
+
+def test_one_thread_inside_and_as_many_as_before_afterwards():
+    with threadpool_limits(2):
+        with one_thread():
+            assert threads() == {1}
+            with one_thread():
+                assert threads() == {1}
+            assert threads() == {1}
+        assert threads() == {2}
+
+
+def test_an_error_leaves_the_threads_as_they_were():
+    with threadpool_limits(2):
+        with pytest.raises(ValueError, match="inside"), one_thread():
+            raise ValueError("inside")
+        assert threads() == {2}
+
+
+def test_threads_that_leave_in_another_order_than_they_came():
+    here, there, leaving = threading.Event(), threading.Event(), threading.Event()
+    before = threads()
+
+    def first():
+        with one_thread():
+            here.set()
+            there.wait(20)
+
+    def second():
+        here.wait(20)
+        with one_thread():
+            there.set()
+            leaving.wait(20)
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.submit(first), pool.submit(second)
+        one.result(30)
+        leaving.set()
+        other.result(30)
+    assert threads() == before
