@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from worstclass._threads import one_thread
 
 
-def threads():
-    """The threads of all libraries that are loaded."""
-    return {library["num_threads"] for library in threadpool_info()}
+def threads(*kinds):
+    """The threads of the libraries that are loaded, or of some kinds of them."""
+    return {library["num_threads"] for library in threadpool_info() if not kinds or library["user_api"] in kinds}
 
 
 def test_one_thread_inside_and_as_many_as_before_afterwards():
@@ -47,6 +47,7 @@ def test_threads_that_leave_in_another_order_than_they_came():
         with one_thread():
             there.set()
             leaving.wait(20)
+            assert threads("openmp") <= {1}
 
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.submit(first), pool.submit(second)
