@@ -352,7 +352,7 @@ def test_images_with_options_of_the_network(place, command, images):
     np.savez(place / "larger.npz", X=larger["X"].repeat(2, axis=1).repeat(2, axis=2), y=larger["y"])
     code, told = command("evaluate", "seer", "larger.npz")
     assert (code, "(1, 8, 8) that the model was trained with. Got (1, 16, 16)" in told) == (2, True)
-    assert "Resize images to 8 pixels per side: give --image-size." in told
+    assert "Resize the images to 8 x 8 pixels; --image-size does so with picture files." in told
     assert command(*fit, "--theta", "0.2")[0] == 0
 
 

@@ -20,7 +20,6 @@ from worstclass.data.sources import read_source
 from worstclass.data.splits import Part, Splits
 from worstclass.exceptions import (
     BudgetSpentWarning,
-    DataError,
     DatasetError,
     ModuleError,
     ParameterError,
@@ -172,7 +171,7 @@ def test_an_unknown_method_gets_a_suggestion():
     ("options", "error", "told"),
     [
         ({"network": "mpl"}, UnknownNameError, "Did you mean 'mlp'"),
-        ({"network": "resnet8", "learner": {}}, DataError, "For a table use the network 'mlp'"),
+        ({"network": "resnet8", "learner": {}}, ParameterError, "For a table use the network 'mlp'"),
         ({"learner": {"lr": -1}}, ParameterError, "'lr' parameter"),
         ({"learner": {"batchsize": 1}}, UnknownOptionError, "Did you mean 'batch_size'"),
         ({"learner": {"module_options": {"hiden": [3]}}}, UnknownOptionError, "Did you mean 'hidden'"),

@@ -30,6 +30,7 @@ from worstclass.learners import torch_inputs
 from worstclass.learners.base import Verdict
 from worstclass.learners.torch_inputs import TorchInputs, batch_sizes
 from worstclass.learners.torch_loop import TorchTraining
+from worstclass.networks import list_networks
 
 
 def small(input_shape, n_classes):
@@ -335,6 +336,32 @@ class TestRoundsThatRepeat:
         assert len({id(member) for member in members}) == len(members)
 
 
+def test_a_factory_that_fails_later_ends_the_fit(blobs):
+    calls = []
+
+    def tired(input_shape, n_classes):
+        calls.append(1)
+        if len(calls) == 3:
+            raise ValueError("tired")
+        return nn.Linear(input_shape[0], n_classes)
+
+    with pytest.raises(ValueError, match=r"^tired$"):
+        WorstClassBooster(learner(tired), theta=0.1, n_rounds=5, random_state=0).fit(*blobs)
+
+
+def test_rows_that_do_not_stack_are_not_the_fault_of_the_network():
+    class Uneven(Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, index):
+            return torch.zeros(3 + index % 2), index % 2
+
+    with pytest.raises(Exception, match="stack") as error:
+        WorstClassBooster(TorchLearner(small, standardize=False), theta=0.1).fit(Uneven())
+    assert not isinstance(error.value, ModuleError)
+
+
 class TestAnswersAhead:
     """Where all rows are one batch, the forward pass of the next epoch gives the answers, and nothing else changes."""
 
@@ -357,6 +384,30 @@ class TestAnswersAhead:
         np.testing.assert_array_equal(quick[1], plain[1])
         for name, weights in plain[0].member.state.items():
             torch.testing.assert_close(quick[0].member.state[name], weights, rtol=0, atol=0)
+
+    @pytest.mark.parametrize(
+        "options", [{"head": "cosine"}, {"decay_epochs": 9, "warmup_epochs": 2}, {"optimizer": "sgd"}]
+    )
+    def test_rounds_are_the_same_bit_by_bit(self, monkeypatch, options):
+        def rounds():
+            training = self.bound(self.rows, optimizer_state="carry", **options)
+            return [train_for(training, 5, seed=number) for number in range(3)]
+
+        quick = rounds()
+        monkeypatch.setattr(TorchTraining, "answers_ahead", False)
+        for one, other in zip(quick, rounds(), strict=True):
+            np.testing.assert_array_equal(one[1], other[1])
+            for name, weights in other[0].member.state.items():
+                torch.testing.assert_close(one[0].member.state[name], weights, rtol=0, atol=0)
+
+    @pytest.mark.parametrize("name", list_networks())
+    def test_networks_by_name_answer_alike_in_training_where_that_is_used(self, name):
+        images = self.images.repeat(3, axis=1)
+        training = self.bound(images, module=name, module_options=None)
+        module, rows = training.runtime.module, torch.from_numpy(images)
+        with torch.no_grad():
+            alike = torch.equal(module.train()(rows), module.eval()(rows))
+        assert training.answers_ahead == alike
 
     def test_an_epoch_is_one_forward_pass(self):
         training, passes = self.bound(self.rows), []

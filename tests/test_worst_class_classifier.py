@@ -16,6 +16,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -23,6 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import shuffle
@@ -317,6 +320,10 @@ class TestRows:
             assert default_folds(np.array([200_000, smallest])) == folds
 
 
+def failing(n_classes):
+    raise AssertionError
+
+
 class Listener(Callback):
     """Fails as soon as anything is trained."""
 
@@ -324,38 +331,41 @@ class Listener(Callback):
         raise AssertionError(info.name)
 
 
-class CountsThreads(GaussianNB):
-    """Notes the threads that OpenMP and BLAS have in training and in answering."""
-
-    seen: ClassVar[list[int]] = []
-
-    def fit(self, X, y, sample_weight=None):
-        self.seen.append(max(library["num_threads"] for library in threadpool_info()))
-        return super().fit(X, y, sample_weight)
-
-    def predict_proba(self, X):
-        self.seen.append(max(library["num_threads"] for library in threadpool_info()))
-        return super().predict_proba(X)
-
-
-class CountsThreadsAroundLearner(CountsThreads):
-    learner = "a network"
+class OfAnotherPackage(GaussianNB):
+    """Stands for a classifier with threads of its own."""
 
 
 @pytest.mark.parametrize(
     ("classifier", "most", "threads"),
-    [(CountsThreads(), 20_000, 1), (CountsThreads(), 100, 2), (CountsThreadsAroundLearner(), 20_000, 2)],
+    [
+        (GaussianNB(), 500_000, 1),
+        (make_pipeline(StandardScaler(), GaussianNB()), 500_000, 1),
+        (GaussianNB(), 100, 2),
+        (OfAnotherPackage(), 500_000, 2),
+        (make_pipeline(StandardScaler(), OfAnotherPackage()), 500_000, 2),
+        (CalibratedClassifierCV(OfAnotherPackage(), cv=2), 500_000, 2),
+    ],
+    ids=str,
 )
-def test_small_tables_have_one_thread_and_networks_keep_theirs(blobs, monkeypatch, classifier, most, threads):
+def test_scikit_learn_has_one_thread_for_small_tables(blobs, monkeypatch, classifier, most, threads):
+    seen, fit, answer = [], GaussianNB.fit, GaussianNB.predict_proba
+
+    def noted(method):
+        def counting(*arguments, **options):
+            seen.append(max(library["num_threads"] for library in threadpool_info()))
+            return method(*arguments, **options)
+
+        return counting
+
     monkeypatch.setattr(members, "MOST_IN_ONE_THREAD", most)
-    monkeypatch.setattr(CountsThreads, "seen", [])
+    monkeypatch.setattr(GaussianNB, "fit", noted(fit))
+    monkeypatch.setattr(GaussianNB, "predict_proba", noted(answer))
     X, _, y, _ = blobs
     with threadpool_limits(2):
-        model = WorstClassClassifier([classifier], cv=2, random_state=0).fit(X, y)
-        model.predict(X)
+        WorstClassClassifier([classifier], cv=2, random_state=0).fit(X, y).predict(X)
         assert max(library["num_threads"] for library in threadpool_info()) == 2
-    assert set(CountsThreads.seen) == {threads}
-    assert len(CountsThreads.seen) >= 6
+    assert set(seen) == {threads}
+    assert len(seen) >= 6
 
 
 class TestLearners:
@@ -430,16 +440,39 @@ class TestLearners:
     @pytest.mark.parametrize(
         ("factory", "message"),
         [
-            (lambda n_classes: nn.Linear(7, n_classes), r"cannot answer rows of shape \(8,\)\. RuntimeError: mat1"),
-            (lambda n_classes: nn.Sequential(nn.LazyLinear(4), nn.Linear(5, n_classes)), "cannot answer rows of shape"),
-            (lambda inputs: nn.Linear(inputs, 4), r"cannot be built by calling <lambda>\(\)\. TypeError: .*'inputs'"),
-            (nn.Linear, r"calling Linear\(\)\. TypeError: .*'in_features'"),
+            (
+                lambda n_classes: nn.Linear(7, n_classes),
+                r"<lambda> cannot answer rows of shape \(8,\)\. RuntimeError: mat1",
+            ),
+            (
+                lambda n_classes: nn.Sequential(nn.LazyLinear(4), nn.Linear(5, n_classes)),
+                r"cannot be built\. RuntimeError",
+            ),
+            (
+                lambda inputs: nn.Linear(inputs, 4),
+                r"cannot be built\. TypeError: .*'inputs'\. A factory gets input_shape",
+            ),
+            (nn.Linear, r"network Linear cannot be built\. TypeError: .*'in_features'"),
+            (failing, r"network failing cannot be built\. AssertionError\.$"),
         ],
     )
     def test_a_network_that_cannot_be_called_is_refused_before_anything_is_trained(self, blobs, factory, message):
         model = WorstClassClassifier([*FAST, TorchLearner(factory)], callbacks=[Listener()])
         with pytest.raises(ModuleError, match=message):
             model.fit(blobs[0], blobs[2])
+
+    def test_a_network_that_does_not_take_the_rows_is_left_out(self, blobs):
+        X, _, y, _ = blobs
+        with pytest.warns(LearnerFailedWarning, match="mlp was left out"):
+            model = WorstClassClassifier(["auto", TorchLearner("mlp")], cv=2, random_state=0).fit(csr_matrix(X), y)
+        assert [member.name for member in model.portfolio_] == ["logistic", "extra-trees", "forest"]
+
+    def test_memory_errors_stay_what_they_are(self, blobs):
+        def greedy(n_classes):
+            raise MemoryError
+
+        with pytest.raises(MemoryError):
+            WorstClassBooster(TorchLearner(greedy), theta=0.5).fit(blobs[0], blobs[2])
 
     def test_a_network_that_fails_in_training_does_not_stop_the_others(self, blobs):
         class FailsInTraining(nn.Linear):

@@ -226,10 +226,8 @@ def require_row_shape(got: tuple[int, ...], trained: tuple[int, ...]) -> None:
     if got == trained:
         return
     hint = ""
-    if len(got) == len(trained) == 3 and got[0] == trained[0] and trained[1] == trained[2]:
-        hint = (
-            f" Resize images to {trained[1]} pixels per side: --image-size on the command line, image_size= in Python."
-        )
+    if len(got) == len(trained) == 3 and got[0] == trained[0]:
+        hint = f" Resize the images to {trained[1]} x {trained[2]} pixels; image_size=... does so with picture files."
     raise DataError(f"Rows of X must have the shape {trained} that the model was trained with. Got {got}.{hint}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -13,12 +14,15 @@ from threadpoolctl import ThreadpoolController
 def one_thread() -> Iterator[None]:
     """Limit BLAS and OpenMP to one thread, for small work: several threads wait for each other longer than they work.
 
-    On a busy machine they wait many times as long.
+    On a busy machine they wait many times as long. Called in another thread than the main one, BLAS keeps its threads:
+    its limit is that of the process, and threads that set it would undo each other's.
     """
-    with _libraries().limit(limits=1):
+    main = threading.current_thread() is threading.main_thread()
+    with _libraries(None if main else "openmp").limit(limits=1):
         yield
 
 
 @cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries(only: str | None) -> ThreadpoolController:
+    libraries = ThreadpoolController()
+    return libraries if only is None else libraries.select(user_api=only)

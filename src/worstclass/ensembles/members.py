@@ -30,8 +30,10 @@ N_PARTS = 5
 PROBE_SHARE, LEAST_PROBE = 0.1, 200
 #: probabilities count as no smaller
 SMALLEST = 1e-6
-#: rows of a table up to which BLAS and OpenMP have one thread
-MOST_IN_ONE_THREAD = 20_000
+#: numbers in a table up to which classifiers of scikit-learn work in one thread
+MOST_IN_ONE_THREAD = 500_000
+#: where the classifiers and transformers of the portfolio for tables come from
+OF_SKLEARN = ("sklearn.", "worstclass.ensembles.portfolio", "worstclass.learners.binning")
 
 
 class Candidate(NamedTuple):
@@ -145,12 +147,15 @@ def train_member(
 
 
 def threads_for(classifier: Any, rows: Any) -> AbstractContextManager[None]:
-    """Return a context in which a classifier of a small table works in one thread.
+    """Return a context in which a classifier of scikit-learn has one thread for a small table.
 
-    A classifier around a learner keeps its threads: a network gains from them on small tables, too.
+    Networks, and classifiers of other packages, keep their threads: networks gain from them on small tables, too.
     """
-    small = getattr(rows, "ndim", 2) == 2 and rows.shape[0] <= MOST_IN_ONE_THREAD
-    return one_thread() if small and not hasattr(classifier, "learner") else nullcontext()
+    small = getattr(rows, "ndim", 2) == 2 and math.prod(rows.shape) <= MOST_IN_ONE_THREAD
+    inner = getattr(classifier, "estimator", None), *(step for _, step in getattr(classifier, "steps", ()))
+    parts = [classifier, *(part for part in inner if hasattr(part, "get_params"))]
+    known = all(type(part).__module__.startswith(OF_SKLEARN) for part in parts)
+    return one_thread() if small and known else nullcontext()
 
 
 def _stages(trained: Candidate, task: HeldOutTask) -> Iterator[Candidate]:

@@ -24,7 +24,7 @@ from worstclass._checks import is_installed, warn_of_channels_last
 from worstclass._typing import FloatArray, IntArray
 from worstclass.ensembles.images import PatchFeatures, Pixels
 from worstclass.ensembles.mirror import same_mirrored
-from worstclass.exceptions import ParameterError, install_command
+from worstclass.exceptions import ModelFormatError, ModuleError, ParameterError, UnknownOptionError, install_command
 from worstclass.learners.base import WeakLearner
 from worstclass.learners.binning import QuantileGrid
 from worstclass.networks import SMALLEST_SIDE
@@ -131,11 +131,20 @@ def is_network(classifier: Any) -> bool:
 
 
 def try_networks(portfolio: Portfolio, X: Any, n_classes: int) -> None:
-    """Refuse torch learners that no training could use now; later they would be left out, after others were trained."""
+    """Refuse torch learners that no training could use now; later they would be left out, after others were trained.
+
+    Rows that a network does not take are no reason: it is left out, as any classifier that does not take them.
+    """
     for classifier in portfolio.values():
         try_out = getattr(getattr(classifier, "learner", None), "try_out", None)
-        if try_out is not None:
+        if try_out is None:
+            continue
+        try:
             try_out(X, n_classes)
+        except (ModelFormatError, ModuleError, ParameterError, UnknownOptionError):
+            raise
+        except Exception:
+            pass
 
 
 def _epochs(n_rows: int, batch_size: int, steps: int, least: int, most: int) -> int:

@@ -82,7 +82,8 @@ class Epoch:
     Attributes
     ----------
     predictions : the class index answered for each training row.
-    ask : the class index of each row of some other inputs, as things stand now.
+    ask : the class index of each row of some other inputs, as things stand now. A member that is asked before the
+        training ends may disturb it: they can share a module.
     snapshot : the member as it stands now; it may cost a copy.
     loss : mean training loss of the epoch; None for a learner without one.
     standing : where the training stands, for ``Training.epochs`` to go on from; None for a learner that cannot.

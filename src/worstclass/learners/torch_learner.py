@@ -23,7 +23,7 @@ from worstclass.data.map_style import is_map_dataset
 from worstclass.data.splits import count_rows, take_rows
 from worstclass.exceptions import DataError, ModelFormatError, ModuleError, ParameterError, WorstClassError
 from worstclass.learners.base import Member, WeakLearner
-from worstclass.learners.torch_inputs import TorchEncoder, as_inputs
+from worstclass.learners.torch_inputs import TorchEncoder, TorchInputs, as_inputs
 from worstclass.learners.torch_loop import State, TorchMember, TorchRuntime, TorchTraining, resolve_device, state_of
 from worstclass.losses import build_loss
 from worstclass.losses.base import Loss, PlainLoss, RowLossFunction
@@ -148,13 +148,14 @@ class TorchLearner(WeakLearner):
             encoder = encoder.standardized(inputs)
         with isolated_rng(seed):
             runtime = self.runtime(encoder, n_classes)
-            with _explained(f"The network cannot answer rows of shape {inputs.row_shape}"):
-                runtime.predict(inputs.take(np.arange(min(2, len(inputs)))))
+            few, _ = next(inputs.take(np.arange(min(2, len(inputs)))).batches(2))
+            with self._explained(f"cannot answer rows of shape {inputs.row_shape}"):
+                runtime.predict(TorchInputs(few))
         return TorchTraining(self, encoder, inputs.to(runtime.device), y, runtime, state_of(runtime.module))
 
     def try_out(self, X: Any, n_classes: int) -> None:
         """Build the network and ask it about two rows, to refuse what no training could use before anything runs."""
-        few = X if hasattr(X, "iloc") else take_rows(X, np.arange(min(2, count_rows(X))))  # all rows encode a table
+        few = X if hasattr(X, "iloc") else take_rows(X, np.arange(min(2, count_rows(X))))  # a table's columns need all
         self.bind(self.check_X(few), np.zeros(count_rows(few), dtype=np.int64), n_classes, seed=0)
 
     def new_state(self, row_shape: tuple[int, ...], n_classes: int, *, other_than: nn.Module) -> State:
@@ -201,7 +202,8 @@ class TorchLearner(WeakLearner):
     def runtime(self, encoder: TorchEncoder, n_classes: int) -> TorchRuntime:
         """Build what members need to train and to answer: a network of the right shape on the device."""
         device = resolve_device(self.device)
-        module = self._build(encoder.row_shape, n_classes).to(device)
+        with self._explained("cannot be built"):
+            module = self._build(encoder.row_shape, n_classes).to(device)
         module = module.to(memory_format=encoder.memory_format)  # type: ignore[call-overload]
         return TorchRuntime(module, encoder, device, self.eval_batch_size or self.batch_size, n_classes)
 
@@ -226,18 +228,29 @@ class TorchLearner(WeakLearner):
         if isinstance(self.module, str):
             module = build_network(self.module, row_shape, n_classes, **options)
         else:
-            facts = _offered(self.module, row_shape, n_classes)
-            given = ", ".join(f"{name}={value!r}" for name, value in {**facts, **options}.items())
-            hint = "A factory gets input_shape and n_classes if it has parameters of these names."
-            with _explained(f"The network cannot be built by calling {_name_of(self.module)}({given})", hint):
-                module = self.module(**facts, **options)
+            module = self.module(**_offered(self.module, row_shape, n_classes), **options)
         if not isinstance(module, nn.Module):
             allowed = "a factory that returns a torch.nn.Module"
             raise ParameterError("module", "TorchLearner", allowed=allowed, got=module)
         if any(is_lazy(parameter) for parameter in module.parameters()):
-            with _explained(f"The network cannot answer rows of shape {row_shape}"):
-                module.eval()(torch.zeros(2, *row_shape))  # lazy layers learn their sizes
+            module.eval()(torch.zeros(2, *row_shape))  # lazy layers learn their sizes
         return with_cosine_head(module, n_classes) if self.head == "cosine" else module
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        """Name the network if its own code fails, which can fail in any way."""
+        try:
+            yield
+        except (WorstClassError, MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            name = self.module if isinstance(self.module, str) else getattr(self.module, "__name__", "of the factory")
+            hint = " A factory gets input_shape and n_classes if it has parameters of these names."
+            said = str(error).rstrip(".")
+            raise ModuleError(
+                f"The network {name} {what}. {type(error).__name__}{said and f': {said}'}."
+                f"{hint if isinstance(error, TypeError) else ''}"
+            ) from error
 
     def _check_parameters(self) -> None:
         if isinstance(self.module, nn.Module) or not (isinstance(self.module, str) or callable(self.module)):
@@ -280,21 +293,6 @@ def _require_fit(module: nn.Module, states: Sequence[State], advice: str) -> Non
 def _as_array(X: Tensor) -> npt.NDArray[Any]:
     values = X.detach().cpu()
     return (values.float() if values.dtype == torch.bfloat16 else values).numpy()  # numpy has no bfloat16
-
-
-@contextmanager
-def _explained(what: str, *hint: str) -> Iterator[None]:
-    """Say what failed in the code of a network, which can fail in any way."""
-    try:
-        yield
-    except WorstClassError:
-        raise
-    except Exception as error:
-        raise ModuleError(" ".join([f"{what}. {type(error).__name__}: {error}.", *hint])) from error
-
-
-def _name_of(factory: Callable[..., nn.Module]) -> str:
-    return getattr(factory, "__name__", type(factory).__name__)
 
 
 def _offered(factory: Callable[..., nn.Module], row_shape: tuple[int, ...], n_classes: int) -> dict[str, Any]:

@@ -158,7 +158,7 @@ class TorchTraining(Training):
     def answers_ahead(self) -> bool:
         """Whether the forward pass that begins an epoch gives the answers after the epoch before, bit by bit.
 
-        All rows are one batch as they are, and a network of ours answers alike in training and in evaluation mode.
+        All rows are one batch, without augmentation, and a network of ours answers alike in training and evaluation.
         """
         learner, runtime = self.learner, self.runtime
         fixed = isinstance(self.inputs.source, Tensor) and learner.resolved_augmentation is None

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from worstclass._checks import check_count
-from worstclass.exceptions import DataError
+from worstclass.exceptions import ParameterError
 from worstclass.networks import SMALLEST_SIDE
 
 #: pixels per side to which ``cnn-medium`` shrinks images before its wide stages
@@ -37,9 +37,13 @@ def require_images(network: str, input_shape: tuple[int, ...]) -> tuple[int, int
     if len(input_shape) == 3 and input_shape[0] >= 1 and min(input_shape[1:]) >= SMALLEST_SIDE:
         channels, height, width = input_shape
         return channels, height, width
-    raise DataError(
-        f"The network {network!r} takes images, rows of shape (channels, height, width) with at least one channel and "
-        f"{SMALLEST_SIDE} pixels per side. Got rows of shape {tuple(input_shape)}. {_how_to_make_images(input_shape)}"
+    raise ParameterError(
+        "module",
+        "TorchLearner",
+        allowed=f"a network that takes rows of shape {tuple(input_shape)}",
+        got=network,
+        hint=f"It takes images (channels, height, width), at least one channel and {SMALLEST_SIDE} pixels per side. "
+        f"{_how_to_make_images(input_shape)}",
     )
 
 
