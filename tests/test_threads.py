@@ -9,7 +9,13 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import worstclass.ensembles.portfolio  # noqa: F401  loads the OpenMP of scikit-learn
-from worstclass._threads import one_thread
+from worstclass._threads import _libraries, one_thread
+
+
+@pytest.fixture(autouse=True)
+def all_libraries():
+    """Look again for what is loaded: an earlier test may have loaded torch since."""
+    _libraries.cache_clear()
 
 
 def threads(*kinds):

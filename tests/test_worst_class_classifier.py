@@ -46,6 +46,7 @@ from worstclass import (
     load_model,
     save_model,
 )
+from worstclass._threads import _libraries
 from worstclass.boosting.callbacks import Callback
 from worstclass.data.augmentation import Augmentation
 from worstclass.ensembles import members, training, worst_class
@@ -357,6 +358,7 @@ def test_scikit_learn_has_one_thread_for_small_tables(blobs, monkeypatch, classi
 
         return counting
 
+    _libraries.cache_clear()  # an earlier test may have loaded torch since
     monkeypatch.setattr(members, "MOST_IN_ONE_THREAD", most)
     monkeypatch.setattr(GaussianNB, "fit", noted(fit))
     monkeypatch.setattr(GaussianNB, "predict_proba", noted(answer))

@@ -12,10 +12,10 @@ from threadpoolctl import ThreadpoolController
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit BLAS and OpenMP to one thread, for small work: several threads wait for each other longer than they work.
+    """Limit BLAS and OpenMP to one thread, for small work: several spend more time waiting for each other than working.
 
-    On a busy machine they wait many times as long. Called in another thread than the main one, BLAS keeps its threads:
-    its limit is that of the process, and threads that set it would undo each other's.
+    On a busy machine they wait many times as long. Outside the main thread only OpenMP is limited: the limit of BLAS is
+    that of the whole process, and threads that set it would undo each other's.
     """
     main = threading.current_thread() is threading.main_thread()
     with _libraries(None if main else "openmp").limit(limits=1):
